@@ -1,0 +1,1 @@
+"""GGUF files: reading them strictly, writing them. Imports neither engine nor server."""
