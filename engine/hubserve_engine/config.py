@@ -1,0 +1,41 @@
+"""Frozen configuration records. A default is written here once, and the CLI reads it from here.
+
+None means "to be chosen": what is chosen is a new object, never a change to this one.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
+
+FlashAttention = Literal["on", "off", "auto"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """How one model is loaded and run.
+
+    `context_length` is the number of tokens that all sequences share. `threads` are CPU threads.
+    `gpu_layers` -1 is all of them. `chat_template` is a file that replaces the model's own template.
+    """
+
+    model: str
+    aliases: tuple[str, ...] = ()
+    context_length: int | None = None
+    parallel: int = 4
+    threads: int | None = None
+    gpu_layers: int | None = None
+    flash_attention: FlashAttention = "auto"
+    chat_template: Path | None = None
+    reasoning: ReasoningSwitch = "auto"
+    reasoning_format: ReasoningFormat = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """The engine as a whole. `max_queue` requests may wait beyond those that run."""
+
+    model: ModelConfig
+    max_queue: int = 64
+    backend: Literal["llama_cpp", "scripted"] = "llama_cpp"

@@ -1,0 +1,256 @@
+"""The vocabulary that the whole engine shares. It imports the standard library only.
+
+A `Request` goes in, a stream of `Event`s comes out: one `Started`, any number of `Delta`s, one
+`Finished` for each choice, and a `Completed` at the end.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+Channel = Literal["reasoning", "content"]
+FinishReason = Literal["stop", "length"]
+ReasoningSwitch = Literal["on", "off", "auto"]
+ReasoningFormat = Literal["auto", "none"]
+Stage = Literal["starting", "resolving", "downloading", "loading", "ready", "unavailable"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call in an earlier assistant message. `arguments` is the text that the client sent."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation; content parts are already joined to one text."""
+
+    role: Role
+    content: str | None = None
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A prompt that the model's own chat template renders.
+
+    `tools` are the function tools as the client described them (the `{"type": "function", ...}`
+    objects). `reasoning` is None where the request says nothing: the server's default holds.
+    `continue_final` renders a last assistant message as an unfinished turn to go on from.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[dict[str, Any], ...] = ()
+    reasoning: ReasoningSwitch | None = None
+    reasoning_effort: str | None = None
+    template_arguments: Mapping[str, Any] = field(default_factory=dict)
+    add_generation_prompt: bool = True
+    continue_final: bool = False
+
+
+Prompt = Chat | str | tuple[int, ...]
+"""What to complete: a chat, plain text, or token ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Complete sampling settings; the defaults are llama-server's.
+
+    A temperature of 0 or below takes the likeliest token. `seed` None is a random seed. `logit_bias`
+    pairs a token id, or a text whose tokens are meant, with what is added to its logit; minus
+    infinity forbids it.
+    """
+
+    temperature: float = 0.8
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    typical_p: float = 1.0
+    repeat_penalty: float = 1.0
+    repeat_last_n: int = 64
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int | None = None
+    ignore_eos: bool = False
+    logit_bias: tuple[tuple[int | str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    """What a request says of sampling; None leaves the model's default. Fields as in `Sampling`."""
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    typical_p: float | None = None
+    repeat_penalty: float | None = None
+    repeat_last_n: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: int | None = None
+    ignore_eos: bool | None = None
+    logit_bias: tuple[tuple[int | str, float], ...] | None = None
+
+    def over(self, defaults: Sampling) -> Sampling:
+        """`defaults` with everything that these options set."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(defaults, **{name: v for name, v in given.items() if v is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One generation: a prompt, how to sample, when to stop.
+
+    `max_tokens` None goes on to the end of the context. `stop` strings end the answer (not the
+    thinking) and are not part of it. `logprobs` is the number of alternatives wanted for each token,
+    0 for the chosen token alone, None for none. `reasoning_format` "none" leaves thinking in the
+    content; None takes the server's default.
+    """
+
+    prompt: Prompt
+    sampling: SamplingOptions = SamplingOptions()
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    n: int = 1
+    logprobs: int | None = None
+    reasoning_format: ReasoningFormat | None = None
+    cache_prompt: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TokenProbability:
+    """A token with its bytes (which need not be whole characters) and natural log probability."""
+
+    id: int
+    piece: bytes
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """The chosen token and the likeliest alternatives, best first.
+
+    Probabilities are the model's own, before penalties, biases and truncation.
+    """
+
+    chosen: TokenProbability
+    top: tuple[TokenProbability, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The prompt is tokenized, fits the context, and waits for its turn."""
+
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """More text of one choice, on one channel. `logprobs` are those of the content's tokens."""
+
+    index: int
+    channel: Channel
+    text: str
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A choice is complete. `stop` is the stop string that ended it, if one did."""
+
+    index: int
+    reason: FinishReason
+    completion_tokens: int
+    reasoning_tokens: int = 0
+    stop: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of a whole request, all choices together; the prompt is counted once."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Where the time went, in milliseconds, with token counts. Queueing is in neither part.
+
+    `prompt_n` are the tokens that were read (the cached ones, `cache_n`, are not among them).
+    """
+
+    cache_n: int
+    prompt_n: int
+    prompt_ms: float
+    predicted_n: int
+    predicted_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The end of a request, after the `Finished` of its last choice."""
+
+    usage: Usage
+    timings: Timings
+
+
+Event = Started | Delta | Finished | Completed
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A chat as its template renders it, and what the end says of thinking.
+
+    `thinking_open` is true where the text ends inside an open thinking tag, so that the first
+    generated token is thinking.
+    """
+
+    text: str
+    thinking_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model once it is loaded; all of it is fit to show.
+
+    Sizes are in bytes; `context_limit` says in words what limited `context_length`. `notices` are
+    sentences for the start-up banner, such as a template without a thinking switch.
+    """
+
+    id: str
+    aliases: tuple[str, ...]
+    architecture: str
+    name: str | None
+    quantization: str
+    size: int
+    parameters: int
+    vocabulary: int
+    embedding_length: int
+    context_length: int
+    context_trained: int
+    context_limit: str
+    parallel: int
+    engine: str
+    engine_reason: str
+    hardware: str
+    memory: int
+    path: str
+    chat_template: str
+    bos: str
+    eos: str
+    sampling: Sampling
+    thinking_tags: tuple[str, str] | None
+    thinking_switch: str | None
+    notices: tuple[str, ...] = ()
+    created: int = 0
