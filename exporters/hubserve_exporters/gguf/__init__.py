@@ -1,0 +1,1 @@
+"""GGUF files. `reader.open_gguf` reads one, and trusts nothing that it says."""
