@@ -5,7 +5,7 @@ from typing import TypeGuard
 
 from .cursor import Cursor
 from .errors import GGUFError
-from .values import UINT32, StringArray, Text, Value, ValueReader
+from .values import UINT32, StoredValue, StringArray, Text, Value, ValueReader
 
 MAX_KEY_BYTES = 65535
 ALIGNMENT = "general.alignment"
@@ -21,7 +21,7 @@ class Metadata(Mapping[str, Value]):
 
     __slots__ = ("_values",)
 
-    def __init__(self, values: dict[str, Value | Text]) -> None:
+    def __init__(self, values: dict[str, StoredValue]) -> None:
         self._values = values
 
     def __getitem__(self, key: str) -> Value:
@@ -96,7 +96,7 @@ class Metadata(Mapping[str, Value]):
 
 def read_metadata(cursor: Cursor, count: int) -> Metadata:
     """Reads `count` keys with their values. Raises GGUFError, with the key, at the first fault."""
-    values: dict[str, Value | Text] = {}
+    values: dict[str, StoredValue] = {}
     reader = ValueReader(cursor)
     for index in range(count):
         try:

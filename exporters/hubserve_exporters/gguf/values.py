@@ -84,6 +84,7 @@ class StringArray(Sequence[str]):
 NumberArray: TypeAlias = "memoryview[Any]"
 """Numbers or bools of one type, read-only and not copied; `format` is the letter of `struct`."""
 Value: TypeAlias = "int | float | bool | str | NumberArray | StringArray"
+StoredValue: TypeAlias = "int | float | bool | Text | NumberArray | StringArray"
 
 
 class ValueReader:
@@ -93,7 +94,7 @@ class ValueReader:
         self._cursor = cursor
         self._strings_left = MAX_STRINGS
 
-    def read(self, only: int | None = None) -> Value | Text:
+    def read(self, only: int | None = None) -> StoredValue:
         """The next value, behind its type; `only` this type is accepted, where it is given.
 
         Raises GGUFError if the value breaks a rule of the format.
@@ -126,7 +127,7 @@ class ValueReader:
             raise GGUFError(f"the text is not UTF-8: {problem.reason}") from None
         return Text(view)
 
-    def _array(self) -> NumberArray | StringArray:
+    def _array(self) -> "NumberArray | StringArray":
         number, count = self._cursor.u32(), self._cursor.u64()
         if number == _STRING:
             if count > self._strings_left:
