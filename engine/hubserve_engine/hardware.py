@@ -1,0 +1,130 @@
+"""What this machine can give to a model. Nothing heavy is imported to find out."""
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_NO_LIMIT = 2**60
+"""Limits as large as this are the kernel's way of saying that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU that the backend can use; memory in bytes."""
+
+    name: str
+    memory_total: int
+    memory_free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """Cores that may be used at once, and memory in bytes.
+
+    `gpus` is filled by who loads the backend, as only its build knows which of them it can use.
+    """
+
+    cores: int
+    memory_total: int
+    memory_free: int
+    gpus: tuple[Gpu, ...] = ()
+
+
+def detect(cgroups: Path = _CGROUPS) -> Hardware:
+    """Measures this machine, within the limits of the container that this process runs in.
+
+    Cores are physical ones: two threads on one core are no quicker at matrices than one.
+    """
+    memory = psutil.virtual_memory()
+    limit, used = _memory_limit(cgroups)
+    total, free = memory.total, memory.available
+    if limit < _NO_LIMIT:
+        total, free = min(total, limit), max(0, min(free, limit - used))
+    return Hardware(cores=_cores(cgroups), memory_total=total, memory_free=free)
+
+
+def _cores(cgroups: Path) -> int:
+    logical = psutil.cpu_count() or 1
+    physical = psutil.cpu_count(logical=False) or logical
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
+    return max(1, math.ceil(min(physical, allowed, _cpu_quota(cgroups))))
+
+
+def _cpu_quota(cgroups: Path) -> float:
+    """How many CPUs' worth of time this process may take; infinity where nothing says."""
+    quota = math.inf
+    for folder in _folders(cgroups):
+        if words := _words(folder / "cpu.max"):
+            quota = min(quota, _ratio(*words[:2]))
+    for folder in _folders(cgroups, "cpu"):
+        allowed, period = _words(folder / "cpu.cfs_quota_us"), _words(folder / "cpu.cfs_period_us")
+        if allowed and period:
+            quota = min(quota, _ratio(allowed[0], period[0]))
+    return quota
+
+
+def _ratio(quota: str, period: str = "100000") -> float:
+    if not quota.isdigit() or not period.isdigit() or not int(period):
+        return math.inf
+    return int(quota) / int(period)
+
+
+def _memory_limit(cgroups: Path) -> tuple[int, int]:
+    """The tightest limit on memory and what is used of it, in bytes, page cache not counted."""
+    tightest = (_NO_LIMIT, 0)
+    versions = (
+        (_folders(cgroups), "memory.max", "memory.current", "inactive_file"),
+        (
+            _folders(cgroups, "memory"),
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            "total_inactive_file",
+        ),
+    )
+    for folders, limit_file, used_file, cache_key in versions:
+        for folder in folders:
+            limit = _number(folder / limit_file)
+            if limit is not None and limit < tightest[0]:
+                used = (_number(folder / used_file) or 0) - _statistic(folder, cache_key)
+                tightest = (limit, max(0, used))
+    return tightest
+
+
+def _folders(cgroups: Path, controller: str = "") -> list[Path]:
+    """The groups that this process is in, from its own to the root, as far as they can be seen.
+
+    Version 2 has one tree, which has no controller in `/proc/self/cgroup`; version 1 has one for
+    each. Inside a container the root often is the container's own group.
+    """
+    root = cgroups / controller
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return [root]
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controller in controllers.split(","):
+            own = root / group.lstrip("/")
+            return [own, *(above for above in own.parents if above.is_relative_to(root))]
+    return [root]
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []
+
+
+def _number(path: Path) -> int | None:
+    words = _words(path)
+    return int(words[0]) if words and words[0].isdigit() else None
+
+
+def _statistic(folder: Path, key: str) -> int:
+    words = _words(folder / "memory.stat")
+    return int(words[words.index(key) + 1]) if key in words else 0

@@ -1,0 +1,262 @@
+"""Repositories on the Hub: what is in them, and their files on this machine.
+
+All of it goes through huggingface_hub, whose cache and HF_* variables users know. Its import is
+slow, so it happens where the Hub is really needed.
+"""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hubserve_engine.errors import ResolveError
+from hubserve_engine.gguf_files import pick
+from hubserve_engine.hub_errors import Situation, explain
+from hubserve_engine.model_id import HubModel
+from hubserve_engine.units import size_text
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+Report = Callable[[str], None]
+"""Takes a sentence on what is being done."""
+
+_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file of a repository; `size` in bytes and `sha256` are None where the Hub has none."""
+
+    path: str
+    size: int | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a repository at one commit.
+
+    `cached` is set where the Hub did not answer, and says why: these are then the files on disk.
+    """
+
+    model: HubModel
+    commit: str
+    files: tuple[HubFile, ...]
+    cached: str | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all files."""
+        return [file.path for file in self.files]
+
+
+class Hub:
+    """The Hub as huggingface_hub's variables describe it, or as the arguments say instead."""
+
+    def __init__(
+        self,
+        *,
+        endpoint: str | None = None,
+        cache: Path | None = None,
+        token: str | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._cache_folder = cache
+        self._token = token
+
+    @property
+    def endpoint(self) -> str:
+        """The address of the Hub, without a slash at its end."""
+        from huggingface_hub import constants
+
+        return (self._endpoint or constants.ENDPOINT).rstrip("/")
+
+    @property
+    def cache(self) -> Path:
+        """The folder that holds all cached repositories."""
+        from huggingface_hub import constants
+
+        return self._cache_folder or Path(constants.HF_HUB_CACHE)
+
+    def list(self, model: HubModel) -> Listing:
+        """The files of a repository.
+
+        A file that is named together with a commit, and is in the cache, needs no network. Where
+        the Hub cannot be asked, the cache answers. Raises ResolveError.
+        """
+        import huggingface_hub
+
+        if pinned := self._list_pinned(model):
+            return pinned
+        if huggingface_hub.constants.is_offline_mode():
+            return self._list_offline(model)
+        api = huggingface_hub.HfApi(endpoint=self._endpoint, token=self._token)
+        try:
+            info = api.model_info(
+                model.repo, revision=model.revision, files_metadata=True, timeout=_TIMEOUT
+            )
+        except huggingface_hub.errors.RevisionNotFoundError as error:
+            raise explain(
+                error, self._situation(model, revisions=_revisions(api, model))
+            ) from error
+        except Exception as error:
+            # The library lets its HTTP client's exceptions through; they have no base of their own.
+            reason = explain(error, self._situation(model))
+            if listing := self._list_cache(model, reason.message):
+                return listing
+            raise reason from error
+        files = tuple(
+            HubFile(sibling.rfilename, sibling.size, sibling.lfs.sha256 if sibling.lfs else None)
+            for sibling in info.siblings or ()
+        )
+        return Listing(model, info.sha or "", files)
+
+    def fetch(self, listing: Listing, paths: Sequence[str], report: Report) -> tuple[Path, ...]:
+        """The files on disk, downloaded where the cache lacks them, and then checked.
+
+        Raises ResolveError; a file that is not what the Hub announced is deleted first.
+        """
+        snapshot = self._repo_folder(listing.model) / "snapshots" / listing.commit
+        wanted = {file.path: file for file in listing.files if file.path in paths}
+        absent = [wanted[path] for path in paths if not (snapshot / path).is_file()]
+        if absent:
+            self._check_space(listing, absent)
+        for file in absent:
+            report(f"Downloading {file.path}" + (f" ({size_text(file.size)})" if file.size else ""))
+            path = self._download(listing, file)
+            if file.sha256:
+                report(f"Checking {file.path}")
+                _check_hash(path, file, listing.model)
+        if listing.cached is None:
+            self._remember(listing)
+        return tuple(snapshot / path for path in paths)
+
+    def _download(self, listing: Listing, file: HubFile) -> Path:
+        import huggingface_hub
+
+        try:
+            return Path(
+                huggingface_hub.hf_hub_download(
+                    listing.model.repo,
+                    file.path,
+                    revision=listing.commit,
+                    endpoint=self._endpoint,
+                    cache_dir=self._cache_folder,
+                    token=self._token,
+                )
+            )
+        except Exception as error:
+            raise explain(error, self._situation(listing.model, path=file.path)) from error
+
+    def _list_pinned(self, model: HubModel) -> Listing | None:
+        """The cache's files, if all of the named file at the named commit is among them."""
+        if not (model.revision and model.wanted and _is_commit(model.revision)):
+            return None
+        listing = self._list_cache(model)
+        try:
+            if listing:
+                pick(listing.paths, model.wanted, model.place)
+        except ResolveError:
+            return None
+        return listing
+
+    def _list_offline(self, model: HubModel) -> Listing:
+        listing = self._list_cache(model, "HF_HUB_OFFLINE is set: unset it to ask the Hub.")
+        if listing is None:
+            raise ResolveError(
+                f"{model.place!r} is not in the cache ({self.cache}) and HF_HUB_OFFLINE is set:"
+                " unset it to download the model, or name one that is in the cache.",
+                param="model",
+            )
+        return listing
+
+    def _list_cache(self, model: HubModel, why: str | None = None) -> Listing | None:
+        folder = self._repo_folder(model)
+        revision = model.revision or "main"
+        reference = folder / "refs" / revision
+        commit = reference.read_text().strip() if reference.is_file() else revision
+        snapshot = folder / "snapshots" / commit
+        files = [path for path in snapshot.rglob("*") if path.is_file()]
+        if not files:
+            return None
+        listed = tuple(HubFile(path.relative_to(snapshot).as_posix()) for path in sorted(files))
+        return Listing(model, commit, listed, cached=why)
+
+    def _remember(self, listing: Listing) -> None:
+        """Notes the commit of a branch, as the library does for what it resolves itself.
+
+        Downloads are pinned to the commit of the listing, so it does not see the branch's name.
+        """
+        revision = listing.model.revision or "main"
+        if _is_commit(revision):
+            return
+        reference = self._repo_folder(listing.model) / "refs" / revision
+        if reference.is_file() and reference.read_text().strip() == listing.commit:
+            return
+        try:
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            reference.write_text(listing.commit)
+        except OSError:
+            # A cache that cannot be written still serves.
+            return
+
+    def _check_space(self, listing: Listing, files: Sequence[HubFile]) -> None:
+        needed = sum(file.size or 0 for file in files)
+        folder = self.cache
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        free = shutil.disk_usage(folder).free
+        if needed > free:
+            raise ResolveError(
+                f"{listing.model.place!r} needs {size_text(needed)} and {folder} has"
+                f" {size_text(free)} free: make room there, or set HF_HOME to a folder on a larger"
+                " disk.",
+                param="model",
+            )
+
+    def _repo_folder(self, model: HubModel) -> Path:
+        from huggingface_hub.file_download import repo_folder_name
+
+        return self.cache / repo_folder_name(repo_id=model.repo, repo_type="model")
+
+    def _situation(
+        self, model: HubModel, *, path: str | None = None, revisions: tuple[str, ...] = ()
+    ) -> Situation:
+        import huggingface_hub
+
+        has_token = bool(self._token or huggingface_hub.get_token())
+        return Situation(model, self.endpoint, str(self.cache), has_token, path, revisions)
+
+
+def _is_commit(revision: str) -> bool:
+    return len(revision) == 40 and not revision.strip("0123456789abcdef")
+
+
+def _check_hash(path: Path, file: HubFile, model: HubModel) -> None:
+    with path.open("rb") as content:
+        found = file_digest(content, "sha256").hexdigest()
+    if found == file.sha256:
+        return
+    # The snapshot's entry is a link to the content, which may itself be one.
+    link: Path | None = path
+    while link is not None:
+        target = link.parent / link.readlink() if link.is_symlink() else None
+        link.unlink(missing_ok=True)
+        link = target
+    raise ResolveError(
+        f"{file.path!r} of {model.place!r} arrived damaged (its SHA-256 is {found[:12]}…, not"
+        f" {str(file.sha256)[:12]}…) and was deleted: run the command again to download it anew.",
+        param="model",
+    )
+
+
+def _revisions(api: "HfApi", model: HubModel) -> tuple[str, ...]:
+    try:
+        refs = api.list_repo_refs(model.repo)
+    except Exception:
+        # Only the message would have been better for it.
+        return ()
+    return tuple(ref.name for ref in (*refs.branches, *refs.tags))

@@ -1,0 +1,167 @@
+"""How a model is run on this machine, and why. Pure functions of what is known before loading.
+
+What the model's state takes is computed before it is allocated: Linux promises memory that it does
+not have, and kills who uses it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hubserve_engine.catalog import ResolvedModel
+from hubserve_engine.config import ModelConfig
+from hubserve_engine.hardware import Hardware
+from hubserve_engine.units import size_text
+
+USUAL_CONTEXT = 32768
+"""Enough for agents, and a state that most machines can hold."""
+_SMALLEST_CONTEXT = 512
+_STEP = 256
+"""llama.cpp rounds the context up to a multiple of this."""
+_BATCH = 512
+_MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 256, 512
+_SINGLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen; sizes in tokens, memory in bytes.
+
+    `context_limit` says in words what limited the context, `engine_reason` why this engine.
+    `memory` is the estimate for weights, state and buffers together.
+    """
+
+    context_length: int
+    context_limit: str
+    parallel: int
+    threads: int
+    gpu_layers: int
+    flash_attention: bool
+    batch: int
+    micro_batch: int
+    engine: str
+    engine_reason: str
+    memory: int
+    notices: tuple[str, ...] = ()
+
+
+def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Choice:
+    """Chooses what `config` leaves open; what it sets is kept, with a notice if it looks bad."""
+    gpu_layers = _gpu_layers(model, hardware, config)
+    on_gpu = gpu_layers != 0
+    flash_attention = {"on": True, "off": False, "auto": on_gpu}[config.flash_attention]
+    micro_batch = _MICRO_BATCH_GPU if on_gpu else _MICRO_BATCH_CPU
+    need = _Need(model, config.parallel, micro_batch, flash_attention)
+    free = _free(hardware, gpu_layers)
+    context, limit = _context(need, free - model.size, config.context_length)
+    memory = model.size + need.bytes(context)
+    return Choice(
+        context_length=context,
+        context_limit=limit,
+        parallel=config.parallel,
+        threads=config.threads or max(1, hardware.cores),
+        gpu_layers=gpu_layers,
+        flash_attention=flash_attention,
+        batch=_BATCH,
+        micro_batch=micro_batch,
+        engine="llama.cpp",
+        engine_reason="the model is a GGUF file",
+        memory=memory,
+        notices=tuple(_notices(model, config, context, memory, free)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """Memory beside the weights, as a function of the context."""
+
+    model: ResolvedModel
+    parallel: int
+    micro_batch: int
+    flash_attention: bool
+
+    def bytes(self, context: int) -> int:
+        """The state, and the buffers of the largest step."""
+        state = self.model.state
+        stored = state.per_token * context + state.per_sequence * self.parallel
+        # Without flash attention the scores of a whole micro-batch exist at once, for all heads.
+        scores = 0 if self.flash_attention else state.heads * context * self.micro_batch
+        mask = context * self.micro_batch
+        activations = 16 * self.model.embedding_length * self.micro_batch
+        logits = 2 * self.model.vocabulary * self.parallel
+        return stored + (scores + mask + activations + logits) * _SINGLE
+
+
+def _context(need: _Need, free: int, asked: int | None) -> tuple[int, str]:
+    if asked is not None:
+        return _round_up(asked), "--ctx-size"
+    trained = need.model.context_trained
+    usual, words = USUAL_CONTEXT, "32768 by default"
+    if 0 < trained <= usual:
+        usual, words = trained, "trained length"
+    half = free // 2
+    if need.bytes(_round_up(usual)) <= half:
+        return _round_up(usual), words
+    steps = range(_SMALLEST_CONTEXT // _STEP, usual // _STEP + 1)
+    fitting = _last_fitting([step * _STEP for step in steps], need, half)
+    return min(fitting, _round_up(usual)), f"half of the free memory ({size_text(max(free, 0))})"
+
+
+def _last_fitting(contexts: Sequence[int], need: _Need, room: int) -> int:
+    """The largest of the rising `contexts` whose need fits, or the smallest that makes sense."""
+    low, high = 0, len(contexts)
+    while low < high:
+        middle = (low + high) // 2
+        if need.bytes(contexts[middle]) <= room:
+            low = middle + 1
+        else:
+            high = middle
+    return contexts[low - 1] if low else _SMALLEST_CONTEXT
+
+
+def _gpu_layers(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> int:
+    """Layers on GPUs, -1 for all; as many as leave a fifth of the GPUs' memory for the state."""
+    if not hardware.gpus:
+        return 0
+    if config.gpu_layers is not None:
+        return config.gpu_layers
+    room = sum(gpu.memory_free for gpu in hardware.gpus) * 4 // 5
+    if model.size <= room:
+        return -1
+    return model.layers * room // max(model.size, 1)
+
+
+def _free(hardware: Hardware, gpu_layers: int) -> int:
+    """Memory where the weights and the state go."""
+    on_gpus = sum(gpu.memory_free for gpu in hardware.gpus)
+    if gpu_layers == 0:
+        return hardware.memory_free
+    return on_gpus if gpu_layers < 0 else on_gpus + hardware.memory_free
+
+
+def _notices(
+    model: ResolvedModel, config: ModelConfig, context: int, memory: int, free: int
+) -> list[str]:
+    notices = []
+    asked = config.context_length
+    if asked is not None and 0 < model.context_trained < asked:
+        notices.append(
+            f"--ctx-size {asked} is more than the {model.context_trained} tokens that the model was"
+            " trained on; answers may get worse beyond them."
+        )
+    if model.size > free:
+        notices.append(
+            f"The weights ({size_text(model.size)}) do not fit the free memory ({size_text(free)}):"
+            " they are read from the disk again and again, which is slow. A smaller quantization"
+            " helps."
+        )
+    elif memory > free:
+        notices.append(
+            f"A context of {context} tokens needs about {size_text(memory)} in all, and"
+            f" {size_text(free)} is free: the system may end the process. A smaller --ctx-size"
+            " helps."
+        )
+    return notices
+
+
+def _round_up(context: int) -> int:
+    return max(context + -context % _STEP, _STEP)
