@@ -21,12 +21,14 @@ _RECURRENT_BUT_EVERY_FOURTH = {"qwen35", "qwen35moe", "qwen3next"}
 class StateSize:
     """Bytes of state for each token of context, and for each sequence whatever its length.
 
-    `heads` is the number of query heads of the widest layer.
+    `heads` is the number of query heads of the widest layer; `windowed` is true where some layers
+    look back over a window only.
     """
 
     per_token: int
     per_sequence: int
     heads: int
+    windowed: bool
 
 
 def state_size(metadata: Metadata, architecture: str) -> StateSize:
@@ -52,7 +54,12 @@ def state_size(metadata: Metadata, architecture: str) -> StateSize:
         if not recurrent[layer] and layer < sharing
     )
     states = layers if both else sum(recurrent)
-    return StateSize(per_token, states * per_state, max(heads, default=0))
+    return StateSize(
+        per_token=per_token,
+        per_sequence=states * per_state,
+        heads=max(heads, default=0),
+        windowed=read.one("attention.sliding_window") > 0,
+    )
 
 
 class _Reader:

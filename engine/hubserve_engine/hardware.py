@@ -7,7 +7,6 @@ from pathlib import Path
 
 import psutil
 
-_CGROUPS = Path("/sys/fs/cgroup")
 _NO_LIMIT = 2**60
 """Limits as large as this are the kernel's way of saying that there is none."""
 
@@ -34,33 +33,34 @@ class Hardware:
     gpus: tuple[Gpu, ...] = ()
 
 
-def detect(cgroups: Path = _CGROUPS) -> Hardware:
+def detect(root: Path = Path("/")) -> Hardware:
     """Measures this machine, within the limits of the container that this process runs in.
 
-    Cores are physical ones: two threads on one core are no quicker at matrices than one.
+    Cores are physical ones: two threads on one core are no quicker at matrices than one. `root` is
+    where Linux's `/proc` and `/sys` are, as far as control groups go.
     """
     memory = psutil.virtual_memory()
-    limit, used = _memory_limit(cgroups)
+    limit, used = _memory_limit(root)
     total, free = memory.total, memory.available
     if limit < _NO_LIMIT:
         total, free = min(total, limit), max(0, min(free, limit - used))
-    return Hardware(cores=_cores(cgroups), memory_total=total, memory_free=free)
+    return Hardware(cores=_cores(root), memory_total=total, memory_free=free)
 
 
-def _cores(cgroups: Path) -> int:
+def _cores(root: Path) -> int:
     logical = psutil.cpu_count() or 1
     physical = psutil.cpu_count(logical=False) or logical
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
-    return max(1, math.ceil(min(physical, allowed, _cpu_quota(cgroups))))
+    return max(1, math.ceil(min(physical, allowed, _cpu_quota(root))))
 
 
-def _cpu_quota(cgroups: Path) -> float:
+def _cpu_quota(root: Path) -> float:
     """How many CPUs' worth of time this process may take; infinity where nothing says."""
     quota = math.inf
-    for folder in _folders(cgroups):
+    for folder in _folders(root):
         if words := _words(folder / "cpu.max"):
             quota = min(quota, _ratio(*words[:2]))
-    for folder in _folders(cgroups, "cpu"):
+    for folder in _folders(root, "cpu"):
         allowed, period = _words(folder / "cpu.cfs_quota_us"), _words(folder / "cpu.cfs_period_us")
         if allowed and period:
             quota = min(quota, _ratio(allowed[0], period[0]))
@@ -73,13 +73,13 @@ def _ratio(quota: str, period: str = "100000") -> float:
     return int(quota) / int(period)
 
 
-def _memory_limit(cgroups: Path) -> tuple[int, int]:
+def _memory_limit(root: Path) -> tuple[int, int]:
     """The tightest limit on memory and what is used of it, in bytes, page cache not counted."""
     tightest = (_NO_LIMIT, 0)
     versions = (
-        (_folders(cgroups), "memory.max", "memory.current", "inactive_file"),
+        (_folders(root), "memory.max", "memory.current", "inactive_file"),
         (
-            _folders(cgroups, "memory"),
+            _folders(root, "memory"),
             "memory.limit_in_bytes",
             "memory.usage_in_bytes",
             "total_inactive_file",
@@ -94,23 +94,23 @@ def _memory_limit(cgroups: Path) -> tuple[int, int]:
     return tightest
 
 
-def _folders(cgroups: Path, controller: str = "") -> list[Path]:
-    """The groups that this process is in, from its own to the root, as far as they can be seen.
+def _folders(root: Path, controller: str = "") -> list[Path]:
+    """The groups that this process is in, from its own to the topmost, as far as they can be seen.
 
     Version 2 has one tree, which has no controller in `/proc/self/cgroup`; version 1 has one for
-    each. Inside a container the root often is the container's own group.
+    each. Inside a container the topmost often is the container's own group.
     """
-    root = cgroups / controller
+    top = root / "sys/fs/cgroup" / controller
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
-        return [root]
+        return [top]
     for line in lines:
         _, controllers, group = line.split(":", 2)
         if controller in controllers.split(","):
-            own = root / group.lstrip("/")
-            return [own, *(above for above in own.parents if above.is_relative_to(root))]
-    return [root]
+            own = top / group.lstrip("/")
+            return [own, *(above for above in own.parents if above.is_relative_to(top))]
+    return [top]
 
 
 def _words(path: Path) -> list[str]:

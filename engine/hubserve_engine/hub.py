@@ -87,18 +87,18 @@ class Hub:
         A file that is named together with a commit, and is in the cache, needs no network. Where
         the Hub cannot be asked, the cache answers. Raises ResolveError.
         """
-        import huggingface_hub
+        from huggingface_hub import HfApi, constants, errors
 
         if pinned := self._list_pinned(model):
             return pinned
-        if huggingface_hub.constants.is_offline_mode():
+        if constants.HF_HUB_OFFLINE:
             return self._list_offline(model)
-        api = huggingface_hub.HfApi(endpoint=self._endpoint, token=self._token)
+        api = HfApi(endpoint=self._endpoint, token=self._token)
         try:
             info = api.model_info(
                 model.repo, revision=model.revision, files_metadata=True, timeout=_TIMEOUT
             )
-        except huggingface_hub.errors.RevisionNotFoundError as error:
+        except errors.RevisionNotFoundError as error:
             raise explain(
                 error, self._situation(model, revisions=_revisions(api, model))
             ) from error
@@ -135,11 +135,11 @@ class Hub:
         return tuple(snapshot / path for path in paths)
 
     def _download(self, listing: Listing, file: HubFile) -> Path:
-        import huggingface_hub
+        from huggingface_hub import hf_hub_download
 
         try:
             return Path(
-                huggingface_hub.hf_hub_download(
+                hf_hub_download(
                     listing.model.repo,
                     file.path,
                     revision=listing.commit,
@@ -225,9 +225,9 @@ class Hub:
     def _situation(
         self, model: HubModel, *, path: str | None = None, revisions: tuple[str, ...] = ()
     ) -> Situation:
-        import huggingface_hub
+        from huggingface_hub import get_token
 
-        has_token = bool(self._token or huggingface_hub.get_token())
+        has_token = bool(self._token or get_token())
         return Situation(model, self.endpoint, str(self.cache), has_token, path, revisions)
 
 

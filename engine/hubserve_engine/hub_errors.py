@@ -77,6 +77,8 @@ def _sentence(error: BaseException, situation: Situation) -> str | None:
             )
         case errors.HFValidationError():
             return f"{model.repo!r} cannot be the name of a repository; it is 'owner/repo'."
+        case errors.FileMetadataError():
+            return _no_hub(situation)
         case errors.LocalEntryNotFoundError():
             return None
         case _ if _is_network(error):
@@ -88,11 +90,15 @@ def _sentence(error: BaseException, situation: Situation) -> str | None:
         case OSError():
             return _disk(error, situation)
         case ValueError() | KeyError() | TypeError() | AttributeError():
-            return (
-                f"{endpoint} does not answer as a Hub does; check the variable HF_ENDPOINT, and"
-                " whether a proxy or a login page is in between."
-            )
+            return _no_hub(situation)
     return None
+
+
+def _no_hub(situation: Situation) -> str:
+    return (
+        f"{situation.endpoint} does not answer as a Hub does: check the variable HF_ENDPOINT, and"
+        " whether a proxy or a login page is in between."
+    )
 
 
 def _gated(situation: Situation) -> str:

@@ -19,7 +19,7 @@ _STEP = 256
 """llama.cpp rounds the context up to a multiple of this."""
 _BATCH = 512
 _MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 256, 512
-_SINGLE = 4
+_HALF, _SINGLE = 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,11 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
 
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """Memory beside the weights, as a function of the context."""
+    """Memory beside the weights, as a function of the context.
+
+    Compared with what llama.cpp 0.5.0-dev allocates for five models, contexts of 2048 to 32768
+    and flash attention on and off, it comes to between 0.94 and 1.2 of it.
+    """
 
     model: ResolvedModel
     parallel: int
@@ -84,11 +88,11 @@ class _Need:
         state = self.model.state
         stored = state.per_token * context + state.per_sequence * self.parallel
         # Without flash attention the scores of a whole micro-batch exist at once, for all heads.
-        scores = 0 if self.flash_attention else state.heads * context * self.micro_batch
-        mask = context * self.micro_batch
-        activations = 16 * self.model.embedding_length * self.micro_batch
-        logits = 2 * self.model.vocabulary * self.parallel
-        return stored + (scores + mask + activations + logits) * _SINGLE
+        scores = 0 if self.flash_attention else state.heads * _SINGLE
+        mask = (_HALF if self.flash_attention else _SINGLE) * (2 if state.windowed else 1)
+        activations = 16 * self.model.embedding_length * _SINGLE
+        logits = 2 * self.model.vocabulary * self.parallel * _SINGLE
+        return stored + self.micro_batch * (context * (scores + mask) + activations) + logits
 
 
 def _context(need: _Need, free: int, asked: int | None) -> tuple[int, str]:

@@ -1,0 +1,407 @@
+"""A Hub on this machine: enough of the real one's protocol for the real client library.
+
+For tests, and from a shell:
+
+    python tests/support/hub_server.py --repo owner/name=FOLDER --port 8001
+    python tests/support/hub_server.py --file owner/name:model-Q4_K_M.gguf=some.gguf
+
+and then, elsewhere, `HF_ENDPOINT=http://127.0.0.1:8001`. Files that end in .gguf or .safetensors
+are served as the Hub serves large ones: by a redirect to a store of blobs under another host name,
+with the SHA-256 as the ETag. No file is offered through Xet, so clients use plain HTTP.
+
+The protocol as huggingface_hub 2.4 speaks it (hf_api.py, file_download.py, utils/_http.py).
+"""
+
+import argparse
+import contextlib
+import json
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha1, sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import unquote, urlsplit
+
+Where = Literal["api", "resolve", "blob"]
+
+LARGE = (".gguf", ".safetensors")
+_ROUTE = re.compile(r"/(?P<repo>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
+_API = re.compile(
+    r"/api/models/(?P<repo>[^/]+/[^/]+?)(/(?P<verb>revision|tree|refs)(/(?P<rest>.*))?)?"
+)
+
+
+@dataclass
+class Repo:
+    """A repository: files by their path in it, for each revision, the first of which is main.
+
+    `gated` files are listed but not given out; a `private` repository is not there for those
+    without the server's token.
+    """
+
+    revisions: dict[str, dict[str, Path]]
+    gated: bool = False
+    private: bool = False
+
+    @classmethod
+    def of_folder(cls, folder: Path) -> Self:
+        """A repository with the files that are below a folder."""
+        files = {
+            path.relative_to(folder).as_posix(): path
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+        return cls({"main": files})
+
+    @classmethod
+    def of_files(cls, files: Mapping[str, Path]) -> Self:
+        """A repository with these files, by their path in it."""
+        return cls({"main": dict(files)})
+
+    def commit(self, revision: str) -> str | None:
+        """The commit of a revision, which may be a commit itself; None where there is none."""
+        for name, files in self.revisions.items():
+            digest = sha1(repr([(path, _sha256(file)) for path, file in files.items()]).encode())
+            commit = digest.hexdigest()
+            if revision in (name, commit):
+                return commit
+        return None
+
+    def files(self, commit: str) -> dict[str, Path]:
+        """The files at a commit."""
+        return next(f for name, f in self.revisions.items() if self.commit(name) == commit)
+
+
+@dataclass
+class Fault:
+    """Something that goes wrong, `times` times, where requests come to.
+
+    `status` answers with that code. Otherwise the answer is right at first: `cut_after` closes the
+    connection after so many bytes of a blob, `resize` announces a size that is so much larger,
+    `corrupt` changes a byte of the blob and keeps its hash, `web_page` sends HTML.
+    """
+
+    where: Where
+    times: int = 1_000_000
+    status: int | None = None
+    code: str | None = None
+    message: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    cut_after: int | None = None
+    resize: int = 0
+    corrupt: bool = False
+    web_page: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request that came in."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+
+
+class HubServer:
+    """The server, as a context manager; it answers from a thread of its own.
+
+    `repos` may change while it runs, `faults` are taken in order, `seen` has all requests. With a
+    `token`, another one is refused, and private and gated repositories open to it.
+    """
+
+    def __init__(
+        self, repos: Mapping[str, Repo] | None = None, *, port: int = 0, token: str | None = None
+    ) -> None:
+        self.repos = dict(repos or {})
+        self.token = token
+        self.faults: list[Fault] = []
+        self.seen: list[Seen] = []
+        handler = type("Handler", (_Handler,), {"hub": self})
+        self._http = _Server(("127.0.0.1", port), handler)
+        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._http.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """What HF_ENDPOINT has to be."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def blob_url(self) -> str:
+        """The store of blobs: the same server under another host name, as the real one has it."""
+        return f"http://localhost:{self.port}/blobs"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def take_fault(self, where: Where) -> Fault | None:
+        """The next fault for such a request, which is then used up by one."""
+        for fault in self.faults:
+            if fault.where == where and fault.times > 0:
+                fault.times -= 1
+                return fault
+        return None
+
+    def blob(self, digest: str) -> Path | None:
+        """The large file with this SHA-256, in whatever repository."""
+        for repo in self.repos.values():
+            for files in repo.revisions.values():
+                for file in files.values():
+                    if _sha256(file) == digest:
+                        return file
+        return None
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that go away are part of the tests, and not worth a traceback."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: HubServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.hub.seen.append(Seen(self.command, path, dict(self.headers.items())))
+        if path.startswith("/blobs/"):
+            self._send_blob(path.removeprefix("/blobs/"))
+        elif match := _ROUTE.fullmatch(path):
+            self._send_resolve(match["repo"], match["revision"], match["path"])
+        elif match := _API.fullmatch(path):
+            self._send_api(match["repo"], match["verb"], match["rest"])
+        else:
+            self._refuse(404, None, "Not Found")
+
+    do_HEAD = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: tests read what the program under test writes."""
+
+    def _send_api(self, name: str, verb: str | None, rest: str | None) -> None:
+        fault = self.hub.take_fault("api")
+        if fault and self._misbehave(fault):
+            return
+        repo = self._visible(name)
+        if repo is None:
+            return
+        if verb == "refs":
+            branches = [
+                {"name": name, "ref": f"refs/heads/{name}", "targetCommit": repo.commit(name)}
+                for name in repo.revisions
+            ]
+            self._send_json({"branches": branches, "tags": [], "converts": []})
+            return
+        # Only the first part can be a revision in a tree's address: slashes in it are escaped.
+        revision = (rest or "main").split("/")[0] if verb == "tree" else rest or "main"
+        commit = repo.commit(revision)
+        if commit is None:
+            self._refuse(404, "RevisionNotFound", f"Invalid rev id: {revision}")
+            return
+        entries = [_entry(path, file) for path, file in repo.files(commit).items()]
+        if verb == "tree":
+            self._send_json(
+                [{**entry, "type": "file", "path": entry["rfilename"]} for entry in entries]
+            )
+            return
+        self._send_json(
+            {
+                "id": name,
+                "modelId": name,
+                "sha": commit,
+                "private": repo.private,
+                "gated": "manual" if repo.gated else False,
+                "siblings": entries,
+            }
+        )
+
+    def _send_resolve(self, name: str, revision: str, path: str) -> None:
+        fault = self.hub.take_fault("resolve")
+        if fault and self._misbehave(fault):
+            return
+        repo = self._visible(name)
+        if repo is None:
+            return
+        if repo.gated and not self._trusted():
+            page = f"{self.hub.url}/{name}"
+            message = f"Access to model {name} is restricted. Visit {page} to ask for access."
+            self._refuse(403 if self._bearer() else 401, "GatedRepo", message)
+            return
+        commit = repo.commit(revision)
+        if commit is None:
+            self._refuse(404, "RevisionNotFound", f"Invalid rev id: {revision}")
+            return
+        file = repo.files(commit).get(path)
+        if file is None:
+            self._refuse(404, "EntryNotFound", "Entry not found", {"X-Repo-Commit": commit})
+            return
+        if not path.endswith(LARGE):
+            self._send_body(
+                file.read_bytes(), {"X-Repo-Commit": commit, "ETag": f'"{_git_sha1(file)}"'}
+            )
+            return
+        digest = _sha256(file)
+        size = file.stat().st_size + (fault.resize if fault else 0)
+        headers = {
+            "X-Repo-Commit": commit,
+            "X-Linked-Etag": f'"{digest}"',
+            "X-Linked-Size": str(size),
+            "ETag": f'"{_git_sha1(file)}"',
+            "Location": f"{self.hub.blob_url}/{digest}",
+        }
+        self._send(302, headers, b"")
+
+    def _send_blob(self, digest: str) -> None:
+        fault = self.hub.take_fault("blob")
+        if fault and self._misbehave(fault):
+            return
+        file = self.hub.blob(digest)
+        if file is None:
+            self._refuse(404, None, "No such blob")
+            return
+        content = file.read_bytes()
+        if fault and fault.corrupt:
+            content = content[:-1] + bytes([content[-1] ^ 1])
+        self._send_body(
+            content, {"ETag": f'"{digest}"'}, cut_after=fault.cut_after if fault else None
+        )
+
+    def _visible(self, name: str) -> Repo | None:
+        """The repository; where there is none for this client, the answer is sent."""
+        bearer = self._bearer()
+        if bearer and self.hub.token and bearer != self.hub.token:
+            self._refuse(401, None, "Invalid credentials in Authorization header")
+            return None
+        repo = self.hub.repos.get(name)
+        if repo is None or (repo.private and not self._trusted()):
+            self._refuse(404 if bearer else 401, "RepoNotFound", "Repository not found")
+            return None
+        return repo
+
+    def _bearer(self) -> str | None:
+        kind, _, token = self.headers.get("Authorization", "").partition(" ")
+        return token if kind == "Bearer" and token else None
+
+    def _trusted(self) -> bool:
+        return self.hub.token is not None and self._bearer() == self.hub.token
+
+    def _misbehave(self, fault: Fault) -> bool:
+        """Answers as the fault says; false where the fault only bends a right answer."""
+        if fault.status is not None:
+            self._refuse(fault.status, fault.code, fault.message or "Injected", fault.headers)
+        elif fault.web_page:
+            page = b"<!DOCTYPE html><html><body>Please log in to this network</body></html>"
+            self._send(200, {"Content-Type": "text/html"}, page)
+        else:
+            return False
+        return True
+
+    def _refuse(
+        self, status: int, code: str | None, message: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        named = {"X-Error-Code": code} if code else {}
+        told = {"X-Error-Message": message, "Content-Type": "application/json"}
+        self._send(
+            status, {**named, **told, **(headers or {})}, json.dumps({"error": message}).encode()
+        )
+
+    def _send_json(self, value: object) -> None:
+        self._send(200, {"Content-Type": "application/json"}, json.dumps(value).encode())
+
+    def _send_body(
+        self, content: bytes, headers: Mapping[str, str], *, cut_after: int | None = None
+    ) -> None:
+        """A file, or the part of it that is asked for."""
+        headers = {"Accept-Ranges": "bytes", **headers}
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if wanted is None:
+            self._send(200, headers, content, cut_after=cut_after)
+            return
+        start, end = int(wanted[1]), int(wanted[2] or len(content) - 1)
+        if start >= len(content):
+            self._send(416, {**headers, "Content-Range": f"bytes */{len(content)}"}, b"")
+            return
+        part = content[start : end + 1]
+        place = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
+        self._send(206, {**headers, "Content-Range": place}, part, cut_after=cut_after)
+
+    def _send(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, cut_after: int | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if cut_after is not None and cut_after < len(body):
+            self.wfile.write(body[:cut_after])
+            self.close_connection = True
+            return
+        self.wfile.write(body)
+
+
+def _entry(path: str, file: Path) -> dict[str, Any]:
+    """A file in a listing with metadata."""
+    size = file.stat().st_size
+    entry: dict[str, Any] = {"rfilename": path, "size": size, "blobId": _git_sha1(file)}
+    if path.endswith(LARGE):
+        entry["lfs"] = {"sha256": _sha256(file), "size": size, "pointerSize": 134}
+    return entry
+
+
+def _sha256(file: Path) -> str:
+    return _digest_of(file, file.stat().st_mtime_ns)
+
+
+@cache
+def _digest_of(file: Path, modified: int) -> str:
+    return sha256(file.read_bytes()).hexdigest()
+
+
+def _git_sha1(file: Path) -> str:
+    content = file.read_bytes()
+    return sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def main() -> None:
+    """Serves what the command line names until it is interrupted."""
+    parser = argparse.ArgumentParser(description="A local Hub for tests.")
+    parser.add_argument("--repo", action="append", default=[], metavar="OWNER/NAME=FOLDER")
+    parser.add_argument("--file", action="append", default=[], metavar="OWNER/NAME:PATH=FILE")
+    parser.add_argument("--port", type=int, default=0)
+    arguments = parser.parse_args()
+    repos: dict[str, Repo] = {}
+    for text in arguments.repo:
+        name, _, folder = text.partition("=")
+        repos[name] = Repo.of_folder(Path(folder))
+    for text in arguments.file:
+        place, _, file = text.partition("=")
+        name, _, path = place.partition(":")
+        repo = repos.setdefault(name, Repo.of_files({}))
+        repo.revisions["main"][path] = Path(file)
+    with HubServer(repos, port=arguments.port) as hub:
+        print(f"HF_ENDPOINT={hub.url}", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
