@@ -1,0 +1,235 @@
+"""The commands `hubserve` and `serve`. Help and wrong arguments must cost no heavy import."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+import typer
+
+from hubserve_engine.config import EngineConfig, FlashAttention, ModelConfig
+from hubserve_engine.errors import StartError
+from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
+from hubserve_server.settings import LogLevel, Settings
+
+MODEL = ModelConfig(model="")
+ENGINE = EngineConfig(model=MODEL)
+SETTINGS = Settings()
+MEBIBYTE = 1024 * 1024
+
+KEY_VARIABLE = "HUBSERVE_API_KEY"
+
+ModelArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="owner/repo:file.gguf, owner/repo:Q4_K_M, owner/repo, or a path to a GGUF file.",
+        show_default=False,
+    ),
+]
+
+hubserve = typer.Typer(
+    name="hubserve",
+    help="An OpenAI-compatible inference server for your own machine.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+AUTO_LAYERS = -2
+"""Stands for a number of layers that is still to be chosen."""
+
+
+def layers(value: str) -> int:
+    """`-ngl`: a number, `all` (or -1), or `auto`, as llama-server takes it."""
+    words = {"all": -1, "-1": -1, "auto": AUTO_LAYERS}
+    if value in words:
+        return words[value]
+    if not value.isdecimal() or int(value) > 10_000:
+        raise typer.BadParameter(f"{value!r} is not a number of layers, 'all' or 'auto'.")
+    return int(value)
+
+
+@hubserve.command("serve")
+def serve_command(
+    model: ModelArgument,
+    context: Annotated[
+        int,
+        typer.Option("--ctx-size", "-c", min=0, help="Context in tokens; 0 chooses it."),
+    ] = MODEL.context_length or 0,
+    parallel: Annotated[
+        int,
+        typer.Option("--parallel", "-np", min=1, max=256, help="Sequences at the same time."),
+    ] = MODEL.parallel,
+    threads: Annotated[
+        int,
+        typer.Option("--threads", "-t", min=0, max=1024, help="CPU threads; 0 chooses them."),
+    ] = MODEL.threads or 0,
+    gpu_layers: Annotated[
+        int,
+        typer.Option(
+            "--gpu-layers",
+            "-ngl",
+            parser=layers,
+            metavar="N|all|auto",
+            help="Layers on the GPU.",
+            show_default="auto",
+        ),
+    ] = AUTO_LAYERS,
+    flash_attention: Annotated[
+        FlashAttention, typer.Option("--flash-attn", "-fa", help="Flash attention.")
+    ] = MODEL.flash_attention,
+    alias: Annotated[
+        list[str] | None,
+        typer.Option("--alias", help="Another name for the model; may be repeated."),
+    ] = None,
+    chat_template_file: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, readable=True, help="A Jinja file instead of the model's."
+        ),
+    ] = MODEL.chat_template,
+    reasoning: Annotated[
+        ReasoningSwitch, typer.Option(help="Thinking, where a request does not say.")
+    ] = MODEL.reasoning,
+    reasoning_format: Annotated[
+        ReasoningFormat,
+        typer.Option(help="auto splits thinking from the answer, none leaves it in the text."),
+    ] = MODEL.reasoning_format,
+    host: Annotated[str, typer.Option(help="Name or address to listen on.")] = SETTINGS.host,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any free one.")
+    ] = SETTINGS.port,
+    api_key: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Key that clients must send; may be repeated. Also {KEY_VARIABLE}."),
+    ] = None,
+    cors_origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Web origins allowed besides local ones, such as https://chat.example or *;"
+            " commas separate them, and it may be repeated."
+        ),
+    ] = None,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Host names accepted besides localhost, or *; commas separate them, and it may be"
+            " repeated."
+        ),
+    ] = None,
+    max_queue: Annotated[
+        int, typer.Option(min=0, help="Requests that may wait beyond those that run.")
+    ] = ENGINE.max_queue,
+    max_body: Annotated[
+        int, typer.Option(min=1, metavar="MIB", help="Largest request body, in MiB.")
+    ] = SETTINGS.max_body // MEBIBYTE,
+    log_level: Annotated[LogLevel, typer.Option(help="What the log shows.")] = SETTINGS.log_level,
+    backend: Annotated[Literal["llama_cpp", "scripted"], typer.Option(hidden=True)] = (
+        ENGINE.backend
+    ),
+) -> int:
+    """Serve a model over the OpenAI API, until Ctrl-C."""
+    config = EngineConfig(
+        model=ModelConfig(
+            model=model,
+            aliases=tuple(alias or ()),
+            context_length=context or None,
+            parallel=parallel,
+            threads=threads or None,
+            gpu_layers=None if gpu_layers == AUTO_LAYERS else gpu_layers,
+            flash_attention=flash_attention,
+            chat_template=chat_template_file,
+            reasoning=reasoning,
+            reasoning_format=reasoning_format,
+        ),
+        max_queue=max_queue,
+        backend=backend,
+    )
+    settings = Settings(
+        host=host,
+        port=port,
+        api_keys=api_keys(api_key or (), os.environ),
+        cors_origins=split(cors_origins or ()),
+        allowed_hosts=split(allowed_hosts or ()),
+        max_body=max_body * MEBIBYTE,
+        log_level=log_level,
+    )
+    return start(config, settings)
+
+
+def api_keys(given: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of the options, or else those of the environment, which commas separate."""
+    keys = tuple(key.strip() for key in given)
+    if not all(keys):
+        raise typer.BadParameter("an empty key protects nothing.", param_hint="'--api-key'")
+    return keys or split((environment.get(KEY_VARIABLE, ""),))
+
+
+def split(values: Iterable[str]) -> tuple[str, ...]:
+    """The items of lists that are separated by commas."""
+    items = (item.strip() for value in values for item in value.split(","))
+    return tuple(item for item in items if item)
+
+
+def start(config: EngineConfig, settings: Settings) -> int:
+    """The port first, then everything that takes time."""
+    from hubserve_server.listener import listen
+
+    listener = listen(settings.host, settings.port)
+    from hubserve_engine.service import Engine
+
+    from hubserve_server.serving import run
+
+    return run(Engine(config), settings, listener)
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"hubserve {metadata.version('hubserve')}")
+        raise typer.Exit
+
+
+@hubserve.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Options that stand before a command; their callbacks do the work."""
+
+
+def invoke(app: typer.Typer, program: str) -> NoReturn:
+    """Runs a command; whatever the user can mend is one line and exit code 2."""
+    try:
+        code = app(prog_name=program, standalone_mode=False)
+    except StartError as error:
+        complain(program, error.message)
+    except typer.Abort:
+        sys.exit(130)
+    except Exception as error:
+        # Wrong arguments: the parser's own exception type has no name that is typer's to keep.
+        if not hasattr(error, "format_message"):
+            raise
+        complain(program, error.format_message())
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def complain(program: str, message: str) -> NoReturn:
+    print(f"{program}: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def main() -> NoReturn:
+    """`hubserve`"""
+    invoke(hubserve, "hubserve")
+
+
+def serve() -> NoReturn:
+    """`serve`, which is `hubserve serve`."""
+    app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+    app.command()(serve_command)
+    invoke(app, "serve")

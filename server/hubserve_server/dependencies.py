@@ -1,0 +1,45 @@
+"""What the endpoints are given by FastAPI: the engine, the settings, bodies, the log's note."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, cast
+
+from fastapi import Depends, Request
+
+from hubserve_server.access_log import NOTE, Note
+from hubserve_server.body import parse
+from hubserve_server.engine import Engine
+from hubserve_server.settings import Settings
+from hubserve_server.wire.fields import Body
+
+LARGE_BODY = 256 * 1024
+"""Bytes from which on a body is read in a thread, so that other streams do not stop meanwhile."""
+
+
+def _engine(request: Request) -> Engine:
+    return cast(Engine, request.app.state.engine)
+
+
+def _settings(request: Request) -> Settings:
+    return cast(Settings, request.app.state.settings)
+
+
+def _note(request: Request) -> Note:
+    return cast(Note, request.scope[NOTE])
+
+
+TheEngine = Annotated[Engine, Depends(_engine)]
+TheSettings = Annotated[Settings, Depends(_settings)]
+TheNote = Annotated[Note, Depends(_note)]
+
+
+def json_body(shape: type[Body]) -> Callable[[Request], Coroutine[Any, Any, Body]]:
+    """A dependency that reads a body of any content type, as clients and proxies send it."""
+
+    async def read(request: Request) -> Body:
+        body = await request.body()
+        if len(body) > LARGE_BODY:
+            return await asyncio.to_thread(parse, shape, body)
+        return parse(shape, body)
+
+    return read

@@ -1,0 +1,85 @@
+"""Who may talk to the server at all: the Host and Origin headers, looked at before any work.
+
+CORS headers alone do not protect a local server. A page of any web site can post text/plain to it
+without asking first, and DNS rebinding makes a site's own name point to this machine.
+"""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hubserve_server.errors import HttpError, error_response
+from hubserve_server.settings import LOCAL_ORIGINS, Settings, is_loopback
+
+
+def origin_pattern(origins: Iterable[str]) -> str:
+    """A regular expression that matches the allowed origins whole."""
+    return "|".join(_pattern(origin.strip().rstrip("/").lower()) for origin in origins)
+
+
+def _pattern(origin: str) -> str:
+    if origin == "*":
+        return ".*"
+    origin, any_port = origin.removesuffix(":*"), origin.endswith(":*")
+    escaped = re.escape(origin).replace(r"\*", r"[^/\s]*")
+    return escaped + (r"(:\d+)?" if any_port else "")
+
+
+class Guard:
+    """Refuses with 403 a request from an origin, or to a host name, that is not allowed."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._origins = re.compile(origin_pattern((*LOCAL_ORIGINS, *settings.cors_origins)))
+        self._any_host = not settings.loopback or "*" in settings.allowed_hosts
+        self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            refusal = self._refusal(Headers(scope=scope))
+            if refusal is not None:
+                await error_response(refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> HttpError | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._any_host and host and not self._host_allowed(host):
+            return HttpError(
+                403,
+                f"The host name {host[:200]!r} is not allowed on this server. If it is yours, start"
+                " the server with --allowed-hosts and that name.",
+                type="permission_error",
+                code="host_not_allowed",
+            )
+        if origin is not None and not self._origin_allowed(origin, host):
+            return HttpError(
+                403,
+                f"Pages of the origin {origin[:200]!r} may not use this server. If you trust them,"
+                " start the server with --cors-origins and that origin.",
+                type="permission_error",
+                code="origin_not_allowed",
+            )
+        return None
+
+    def _host_allowed(self, host: str) -> bool:
+        name = _host_name(host)
+        return name in self._hosts or is_loopback(name)
+
+    def _origin_allowed(self, origin: str, host: str) -> bool:
+        lowered = origin.lower()
+        if self._origins.fullmatch(lowered):
+            return True
+        scheme, _, authority = lowered.partition("://")
+        return scheme in ("http", "https") and authority == host.lower() != ""
+
+
+def _host_name(host: str) -> str:
+    """The name in a Host header, without its port; the header as it is, if it is not one."""
+    try:
+        return urlsplit(f"//{host}").hostname or host
+    except ValueError:
+        return host

@@ -1,0 +1,1 @@
+"""The endpoints, one resource a file. Each file's `router` is put together in `app`."""

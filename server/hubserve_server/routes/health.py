@@ -1,0 +1,31 @@
+"""`GET /health`: whether the model answers, and what it is waiting for if not."""
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from hubserve_engine.errors import Loading, Unavailable
+from hubserve_server.dependencies import TheEngine
+from hubserve_server.errors import describe, outcome
+from hubserve_server.responses import JsonResponse
+from hubserve_server.wire.health import Health, NotReady
+
+router = APIRouter()
+
+
+@router.get("/health")
+@router.get("/v1/health")
+async def health(engine: TheEngine) -> Response:
+    stage = engine.stage
+    if stage == "ready":
+        return JsonResponse(Health(active=engine.active, waiting=engine.waiting))
+    if stage == "unavailable":
+        error: Loading | Unavailable = Unavailable(
+            "The model cannot be run; the server's log says why."
+        )
+        status = "error"
+    else:
+        error, status = Loading(f"The model is not ready yet ({stage})."), "loading model"
+    result = outcome(error)
+    headers = {} if result.retry_after is None else {"Retry-After": str(result.retry_after)}
+    body = NotReady(error=describe(error), status=status, stage=stage)
+    return JsonResponse(body, status=result.status, headers=headers)

@@ -1,0 +1,29 @@
+"""`GET /v1/models`, `GET /v1/models/{id}` and `GET /props`."""
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from hubserve_server.dependencies import TheEngine
+from hubserve_server.responses import JsonResponse
+from hubserve_server.translate.models import model, props
+from hubserve_server.wire.models import ModelList
+
+router = APIRouter()
+
+
+@router.get("/v1/models")
+@router.get("/models")
+async def list_models(engine: TheEngine) -> Response:
+    return JsonResponse(ModelList([model(engine.info)]))
+
+
+# An id has slashes and colons in it, so it takes the rest of the path.
+@router.get("/v1/models/{name:path}")
+@router.get("/models/{name:path}")
+async def retrieve_model(name: str, engine: TheEngine) -> Response:
+    return JsonResponse(model(engine.served(name)))
+
+
+@router.get("/props")
+async def get_props(engine: TheEngine) -> Response:
+    return JsonResponse(props(engine.info))

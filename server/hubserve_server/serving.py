@@ -1,0 +1,170 @@
+"""The life of the server process: a socket, an engine, HTTP over both, and an orderly end."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+
+import uvicorn
+from rich.console import Console
+
+from hubserve_engine.types import Stage
+from hubserve_server import banner
+from hubserve_server.app import create_app
+from hubserve_server.engine import Engine
+from hubserve_server.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+FORCED = 130
+"""The exit code after a second Ctrl-C, as shells have it."""
+
+STAGES: dict[Stage, str] = {
+    "resolving": "Looking for the model ...",
+    "downloading": "Fetching the model ...",
+    "loading": "Loading the model ...",
+}
+
+KEEP_CONNECTION = 65
+"""Seconds that an idle connection stays open: longer than clients keep theirs, so that no request
+meets a connection that is just being closed."""
+
+LAST_WORDS = 2.0
+"""Seconds in which the last bytes may leave, once the engine is closed."""
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn, without its own idea of what signals mean."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Signals:
+    """The first Ctrl-C or SIGTERM asks for an end, the second for one at once."""
+
+    def __init__(self) -> None:
+        self.first = asyncio.Event()
+        self.second = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._came)
+
+    def _came(self) -> None:
+        (self.second if self.first.is_set() else self.first).set()
+
+
+def configure_logging(settings: Settings) -> None:
+    """Our own lines at the level that was asked for, those of libraries from warnings on."""
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr
+    )
+    for package in ("hubserve_server", "hubserve_engine", "hubserve_exporters"):
+        logging.getLogger(package).setLevel(settings.log_level.upper())
+
+
+def http_server(engine: Engine, settings: Settings) -> HttpServer:
+    config = uvicorn.Config(
+        create_app(engine, settings),
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_CONNECTION,
+    )
+    return HttpServer(config)
+
+
+def run(engine: Engine, settings: Settings, listener: socket.socket) -> int:
+    """Serves until a signal ends it; the exit code. Raises `StartError` if the model fails."""
+    configure_logging(settings)
+    server = http_server(engine, settings)
+    port: int = listener.getsockname()[1]
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+        return runner.run(_serve(engine, settings, server, listener, port))
+
+
+async def _serve(
+    engine: Engine, settings: Settings, server: HttpServer, listener: socket.socket, port: int
+) -> int:
+    signals = Signals()
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    loading = asyncio.create_task(_load(engine, settings, port))
+    asked = asyncio.create_task(signals.first.wait())
+    ready = False
+    try:
+        await asyncio.wait({loading, serving, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if loading.done():
+            loading.result()
+            ready = True
+            await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loading.cancel()
+        forced = await _stop(engine, server, signals, settings.grace if ready else 0.0)
+        await _finish(server, serving)
+        for task in (loading, asked):
+            task.cancel()
+        await asyncio.gather(loading, asked, return_exceptions=True)
+    return FORCED if forced else 0
+
+
+async def _load(engine: Engine, settings: Settings, port: int) -> None:
+    """Ends when the model answers, and the terminal has said so."""
+    telling = asyncio.create_task(_tell_stages(engine))
+    try:
+        await engine.start()
+        info = await engine.wait_ready()
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+    banner.show(Console(), info, settings, port)
+
+
+async def _tell_stages(engine: Engine) -> None:
+    told = None
+    while True:
+        stage = engine.stage
+        if stage != told and stage in STAGES:
+            print(STAGES[stage], file=sys.stderr, flush=True)
+        told = stage
+        await asyncio.sleep(0.1)
+
+
+async def _stop(engine: Engine, server: HttpServer, signals: Signals, grace: float) -> bool:
+    """Takes no new connections, lets running requests end, closes the engine.
+
+    True if a second signal cut that short.
+    """
+    server.should_exit = True
+    running = engine.active + engine.waiting
+    if grace and running:
+        print(
+            f"Stopping: {running} running request{'s' if running > 1 else ''} may end within"
+            f" {grace:g} s. Ctrl-C again stops at once.",
+            file=sys.stderr,
+            flush=True,
+        )
+    closing = asyncio.create_task(engine.close(grace=grace))
+    again = asyncio.create_task(signals.second.wait())
+    await asyncio.wait({closing, again}, return_when=asyncio.FIRST_COMPLETED)
+    forced = not closing.done()
+    for task in (closing, again):
+        task.cancel()
+    await asyncio.gather(closing, again, return_exceptions=True)
+    if forced:
+        await engine.close(grace=0.0)
+    return forced
+
+
+async def _finish(server: HttpServer, serving: asyncio.Task[None]) -> None:
+    """Answers that ended with the engine still leave; a client that reads nothing is not kept."""
+    await asyncio.wait({serving}, timeout=LAST_WORDS)
+    server.force_exit = True
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)

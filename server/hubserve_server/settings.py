@@ -1,0 +1,62 @@
+"""How the HTTP side is run. A default is written here once, and the CLI reads it from here."""
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Literal
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+LOCAL_ORIGINS = (
+    "http://localhost:*",
+    "https://localhost:*",
+    "http://127.0.0.1:*",
+    "https://127.0.0.1:*",
+    "http://[::1]:*",
+    "https://[::1]:*",
+    "tauri://localhost",
+    "http://tauri.localhost",
+    "https://tauri.localhost",
+    "app://*",
+    "vscode-webview://*",
+    "vscode-file://*",
+)
+"""Pages and desktop programs of this machine. Web pages from elsewhere have to be named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where the server listens, whom it answers, and its limits.
+
+    `port` 0 takes a free one. `api_keys` empty means that no key is asked for. `cors_origins` are
+    allowed besides `LOCAL_ORIGINS`: `*` stands for any text, `:*` for any port or none, `*` alone
+    for every origin. `allowed_hosts` are host names accepted besides the loopback ones while the
+    server is bound to a loopback address; `*` alone accepts all. `max_body` is in bytes;
+    `keep_alive` (between comments on a silent stream) and `grace` (for running requests at
+    shutdown) are in seconds.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    api_keys: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    max_body: int = 64 * 1024 * 1024
+    keep_alive: float = 10.0
+    grace: float = 10.0
+    log_level: LogLevel = "info"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address (brackets or not) is this machine's own."""
+    name = host.strip("[]").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False

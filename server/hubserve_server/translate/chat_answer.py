@@ -1,0 +1,130 @@
+"""The engine's events as a chat completion, whole or in chunks."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from dataclasses import dataclass, field
+
+from hubserve_engine.types import Completed, Delta, Event, Finished, TokenLogprob
+from hubserve_server.translate.counts import chat_logprobs, timings, usage
+from hubserve_server.translate.heading import Heading, fingerprint
+from hubserve_server.wire.replies import (
+    ChatChoice,
+    ChatChunk,
+    ChatCompletion,
+    ChatDelta,
+    ChatMessage,
+    ChunkChoice,
+    Finish,
+)
+
+
+@dataclass(slots=True)
+class _Choice:
+    reasoning: list[str] = field(default_factory=list)
+    content: list[str] = field(default_factory=list)
+    logprobs: list[TokenLogprob] = field(default_factory=list)
+    finish: Finish = "stop"
+
+
+async def chat_completion(
+    heading: Heading, events: AsyncIterator[Event], *, n: int, logprobs: bool
+) -> ChatCompletion:
+    """The whole answer, once all choices are complete."""
+    choices = [_Choice() for _ in range(n)]
+    async for event in events:
+        match event:
+            case Delta():
+                choice = choices[event.index]
+                texts = choice.content if event.channel == "content" else choice.reasoning
+                texts.append(event.text)
+                choice.logprobs.extend(event.logprobs)
+            case Finished():
+                choices[event.index].finish = event.reason
+            case Completed():
+                heading.on_completed(event)
+                return ChatCompletion(
+                    id=heading.id,
+                    created=heading.created,
+                    model=heading.model,
+                    system_fingerprint=fingerprint(),
+                    choices=[
+                        _whole(index, choice, logprobs) for index, choice in enumerate(choices)
+                    ],
+                    usage=usage(event.usage),
+                    timings=timings(event.timings),
+                )
+    raise RuntimeError("the engine ended an answer without completing it")
+
+
+def _whole(index: int, choice: _Choice, logprobs: bool) -> ChatChoice:
+    message = ChatMessage(content="".join(choice.content))
+    if choice.reasoning:
+        message.reasoning_content = "".join(choice.reasoning)
+    return ChatChoice(
+        index=index,
+        message=message,
+        logprobs=chat_logprobs(choice.logprobs) if logprobs else None,
+        finish_reason=choice.finish,
+    )
+
+
+async def chat_chunks(
+    heading: Heading, events: AsyncIterator[Event], *, n: int, include_usage: bool
+) -> AsyncGenerator[ChatChunk, None]:
+    """Role, thinking, content, finish; then usage, where it was asked for.
+
+    The last finish chunk waits for the counts, which follow at once: it carries the timings.
+    """
+    for index in range(n):
+        yield _chunk(heading, index, ChatDelta(role="assistant", content=""))
+    held: ChatChunk | None = None
+    async for event in events:
+        if held is not None and not isinstance(event, Completed):
+            yield held
+            held = None
+        match event:
+            case Delta(channel="content"):
+                yield _chunk(heading, event.index, ChatDelta(content=event.text), event.logprobs)
+            case Delta():
+                yield _chunk(heading, event.index, ChatDelta(reasoning_content=event.text))
+            case Finished():
+                held = _chunk(heading, event.index, ChatDelta(), finish=event.reason)
+            case Completed():
+                heading.on_completed(event)
+                last = _counts(heading) if include_usage or held is None else held
+                if include_usage:
+                    last.usage = usage(event.usage)
+                last.timings = timings(event.timings)
+                if held is not None and held is not last:
+                    yield held
+                yield last
+                return
+    raise RuntimeError("the engine ended an answer without completing it")
+
+
+def _chunk(
+    heading: Heading,
+    index: int,
+    delta: ChatDelta,
+    logprobs: Iterable[TokenLogprob] = (),
+    finish: Finish | None = None,
+) -> ChatChunk:
+    choice = ChunkChoice(
+        index=index,
+        delta=delta,
+        logprobs=chat_logprobs(logprobs) if logprobs else None,
+        finish_reason=finish,
+    )
+    chunk = _counts(heading)
+    chunk.choices.append(choice)
+    return chunk
+
+
+def _counts(heading: Heading) -> ChatChunk:
+    """A chunk without choices, which is the form of the one that carries the usage."""
+    return ChatChunk(
+        id=heading.id,
+        created=heading.created,
+        model=heading.model,
+        system_fingerprint=fingerprint(),
+        choices=[],
+    )

@@ -1,0 +1,92 @@
+"""The engine's events as a plain completion, whole or in chunks."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+
+from hubserve_engine.types import Completed, Delta, Event, Finished, TokenLogprob
+from hubserve_server.translate.counts import text_logprobs, timings, usage
+from hubserve_server.translate.heading import Heading, fingerprint
+from hubserve_server.wire.replies import Finish, TextChoice, TextCompletion
+
+
+async def text_completion(
+    heading: Heading, events: AsyncIterator[Event], *, prefixes: Sequence[str], logprobs: bool
+) -> TextCompletion:
+    """The whole answer. `prefixes` has one text a choice, which goes before it (`echo`)."""
+    texts = [[prefix] for prefix in prefixes]
+    tokens: list[list[TokenLogprob]] = [[] for _ in prefixes]
+    finish: list[Finish] = ["stop" for _ in prefixes]
+    async for event in events:
+        match event:
+            case Delta():
+                texts[event.index].append(event.text)
+                tokens[event.index].extend(event.logprobs)
+            case Finished():
+                finish[event.index] = event.reason
+            case Completed():
+                heading.on_completed(event)
+                reply = _reply(heading)
+                reply.choices = [
+                    TextChoice(
+                        text="".join(texts[index]),
+                        index=index,
+                        logprobs=text_logprobs(tokens[index]) if logprobs else None,
+                        finish_reason=finish[index],
+                    )
+                    for index in range(len(prefixes))
+                ]
+                reply.usage = usage(event.usage)
+                reply.timings = timings(event.timings)
+                return reply
+    raise RuntimeError("the engine ended an answer without completing it")
+
+
+async def text_chunks(
+    heading: Heading, events: AsyncIterator[Event], *, prefixes: Sequence[str], include_usage: bool
+) -> AsyncGenerator[TextCompletion, None]:
+    """Text, finish; then usage, where it was asked for. The last chunk carries the timings."""
+    lengths = [0 for _ in prefixes]
+    for index, prefix in enumerate(prefixes):
+        if prefix:
+            yield _chunk(heading, index, prefix)
+    held: TextCompletion | None = None
+    async for event in events:
+        if held is not None and not isinstance(event, Completed):
+            yield held
+            held = None
+        match event:
+            case Delta():
+                chunk = _chunk(heading, event.index, event.text)
+                if event.logprobs:
+                    offset = lengths[event.index]
+                    chunk.choices[0].logprobs = text_logprobs(event.logprobs, offset)
+                lengths[event.index] += len(event.text)
+                yield chunk
+            case Finished():
+                held = _chunk(heading, event.index, "", event.reason)
+            case Completed():
+                heading.on_completed(event)
+                last = _reply(heading) if include_usage or held is None else held
+                if include_usage:
+                    last.usage = usage(event.usage)
+                last.timings = timings(event.timings)
+                if held is not None and held is not last:
+                    yield held
+                yield last
+                return
+    raise RuntimeError("the engine ended an answer without completing it")
+
+
+def _chunk(heading: Heading, index: int, text: str, finish: Finish | None = None) -> TextCompletion:
+    reply = _reply(heading)
+    reply.choices.append(TextChoice(text=text, index=index, logprobs=None, finish_reason=finish))
+    return reply
+
+
+def _reply(heading: Heading) -> TextCompletion:
+    return TextCompletion(
+        id=heading.id,
+        created=heading.created,
+        model=heading.model,
+        system_fingerprint=fingerprint(),
+        choices=[],
+    )

@@ -1,0 +1,82 @@
+"""The thinking switch of a request. Clients write it in six ways; the first that is set counts."""
+
+from typing import Any, NamedTuple
+
+from hubserve_engine.errors import InvalidRequest
+from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
+from hubserve_server.wire.chat import ChatRequest
+
+OFF_WORDS = frozenset({"none", "off", "disabled", "false"})
+ON_WORDS = frozenset({"on", "enabled", "true", "auto", "adaptive"})
+"""Words that switch thinking on without saying how much of it is wanted."""
+
+
+class Thinking(NamedTuple):
+    """None is what the request does not say."""
+
+    switch: ReasoningSwitch | None = None
+    effort: str | None = None
+
+
+def thinking(wire: ChatRequest) -> Thinking:
+    """Reads the switches in their order; the effort may come from a later one."""
+    found = [
+        _from_flag((wire.chat_template_kwargs or {}).get("enable_thinking")),
+        _from_flag(wire.enable_thinking),
+        _from_reasoning(wire.reasoning),
+        _from_thinking(wire.thinking),
+        _from_word(wire.reasoning_effort),
+    ]
+    switch = next((each.switch for each in found if each.switch is not None), None)
+    effort = next((each.effort for each in found if each.effort is not None), None)
+    return Thinking(switch, None if switch == "off" else effort)
+
+
+def reasoning_format(wire: ChatRequest) -> ReasoningFormat | None:
+    """`deepseek` is llama-server's name for what we do by ourselves."""
+    if wire.reasoning_format is None:
+        return None
+    return "none" if wire.reasoning_format == "none" else "auto"
+
+
+def _from_flag(value: Any) -> Thinking:
+    """`enable_thinking`; a template argument of another type is the template's business."""
+    return Thinking("on" if value else "off") if isinstance(value, bool) else Thinking()
+
+
+def _from_word(word: str | None) -> Thinking:
+    lowered = (word or "").strip().lower()
+    if not lowered:
+        return Thinking()
+    if lowered in OFF_WORDS:
+        return Thinking("off")
+    return Thinking("on", None if lowered in ON_WORDS else lowered)
+
+
+def _from_reasoning(value: Any) -> Thinking:
+    """`reasoning: {enabled, effort}`, or a word, or true or false."""
+    if not isinstance(value, dict):
+        return _from_thinking(value)
+    by_effort = _from_word(_word(value.get("effort"), "reasoning.effort"))
+    enabled = value.get("enabled")
+    if enabled is None:
+        return by_effort
+    if not isinstance(enabled, bool):
+        message = "'reasoning.enabled' must be true or false."
+        raise InvalidRequest(message, param="reasoning.enabled")
+    return Thinking("on" if enabled else "off", by_effort.effort)
+
+
+def _from_thinking(value: Any) -> Thinking:
+    """`thinking: {type}`, or a word, or true or false."""
+    if isinstance(value, dict):
+        return _from_word(_word(value.get("type"), "thinking.type"))
+    if isinstance(value, bool):
+        return _from_flag(value)
+    return _from_word(value)
+
+
+def _word(value: Any, param: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise InvalidRequest(f"{param!r} must be a string.", param=param)

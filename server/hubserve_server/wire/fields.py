@@ -1,0 +1,108 @@
+"""How single fields are read: a type, a range, and one sentence when either is wrong.
+
+JSON's true is no number here, 5.0 is a whole one, and null is the same as absent.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, PlainValidator
+from pydantic_core import PydanticCustomError
+
+UNSUPPORTED = "unsupported"
+"""The type of an error about something that is understood, but cannot be done here."""
+
+
+class Wire(BaseModel):
+    """Base of everything that comes in."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+
+Body = TypeVar("Body", bound=Wire)
+
+
+def wrong(expectation: str, value: object) -> PydanticCustomError:
+    """The error for a value that is not what `expectation` says ("must be ...")."""
+    context = {"expectation": expectation, "value": shown(value)}
+    return PydanticCustomError("value", "{expectation}, not {value}", context)
+
+
+def unsupported(explanation: str) -> PydanticCustomError:
+    return PydanticCustomError(UNSUPPORTED, "{explanation}", {"explanation": explanation})
+
+
+def shown(value: object) -> str:
+    """A value as it looked in the JSON, short enough for a message."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    if isinstance(value, list | tuple):
+        return "an array" if value else "an empty array"
+    return "an object"
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def real(low: float, high: float) -> Callable[[Any], float | None]:
+    """A number from `low` to `high`, both included."""
+
+    def read(value: Any) -> float | None:
+        if value is None:
+            return None
+        if not is_number(value) or not low <= value <= high:
+            raise wrong(f"must be a number from {low:g} to {high:g}", value)
+        return float(value)
+
+    return read
+
+
+def whole(low: int | None = None, high: int | None = None) -> Callable[[Any], int | None]:
+    """A whole number from `low` to `high`, both included; None is no bound."""
+    if low is None:
+        bounds = ""
+    elif high is None:
+        bounds = f" of at least {low}"
+    else:
+        bounds = f" from {low} to {high}"
+
+    def read(value: Any) -> int | None:
+        if value is None:
+            return None
+        if not is_number(value) or not math.isfinite(value) or value != int(value):
+            raise wrong(f"must be a whole number{bounds}", value)
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise wrong(f"must be a whole number{bounds}", value)
+        return int(value)
+
+    return read
+
+
+def flag(value: Any) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise wrong("must be true or false", value)
+
+
+def text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise wrong("must be a string", value)
+
+
+def mapping(value: Any) -> dict[str, Any] | None:
+    if value is None or isinstance(value, dict):
+        return value
+    raise wrong("must be an object", value)
+
+
+Flag = Annotated[bool | None, PlainValidator(flag)]
+Text = Annotated[str | None, PlainValidator(text)]
+Mapping = Annotated[dict[str, Any] | None, PlainValidator(mapping)]

@@ -1,0 +1,145 @@
+"""Messages as clients really send them, read into one plain form."""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, FailFast, PlainValidator
+
+from hubserve_server.wire.fields import Text, Wire, text, unsupported, wrong
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal"})
+MEDIA = {"image": "Images", "audio": "Audio", "video": "Video", "file": "Files"}
+
+
+def read_role(value: Any) -> str:
+    if isinstance(value, str) and value in ROLES:
+        return value
+    raise wrong(f"must be one of {', '.join(ROLES)}", value)
+
+
+def read_content(value: Any) -> str | None:
+    """The text of a message: a string, or parts whose texts are put together, line after line."""
+    if value is None or isinstance(value, str):
+        return value
+    parts = [value] if isinstance(value, dict) else value
+    if not isinstance(parts, list):
+        raise wrong("must be a string, null, or an array of parts", value)
+    texts = [_part(part, position) for position, part in enumerate(parts)]
+    return "\n".join(texts)
+
+
+def _part(part: Any, position: int) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+        raise wrong(f"must hold parts with a type (part {position})", part)
+    kind: str = part["type"]
+    if kind not in TEXT_PARTS:
+        medium = next((name for key, name in MEDIA.items() if key in kind), "Parts of this type")
+        raise unsupported(
+            f"part {position} is of the type {kind[:60]!r}. {medium} cannot be read by this server;"
+            " send text parts only"
+        )
+    written = part.get("refusal" if kind == "refusal" else "text")
+    if written is None:
+        return ""
+    if not isinstance(written, str):
+        raise wrong(f"must hold text parts with a string in them (part {position})", written)
+    return written
+
+
+def read_arguments(value: Any) -> str:
+    """Tool arguments as text. An object is written as JSON; a broken string stays as it is."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def lenient_text(value: Any) -> str | None:
+    """Text, or nothing: what else clients put into this field does not matter."""
+    return value if isinstance(value, str) else None
+
+
+def lenient_name(value: Any) -> str:
+    return text(value) or ""
+
+
+class FunctionCall(Wire):
+    name: Annotated[str, PlainValidator(lenient_name)] = ""
+    arguments: Annotated[str, PlainValidator(read_arguments)] = ""
+
+
+class ToolCall(Wire):
+    """A call in an earlier turn."""
+
+    id: Text = None
+    function: FunctionCall
+
+
+def read_array(value: Any) -> tuple[Any, ...]:
+    """Null is an empty array; what is in it is read by the field's own type."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise wrong("must be an array", value)
+    return tuple(value)
+
+
+class Message(Wire):
+    """One turn. Thinking comes under three names, depending on the client."""
+
+    role: Annotated[str, PlainValidator(read_role)]
+    content: Annotated[str | None, PlainValidator(read_content)] = None
+    reasoning_content: Annotated[str | None, PlainValidator(lenient_text)] = None
+    reasoning: Annotated[str | None, PlainValidator(lenient_text)] = None
+    reasoning_text: Annotated[str | None, PlainValidator(lenient_text)] = None
+    tool_calls: Annotated[tuple[ToolCall, ...], FailFast(), BeforeValidator(read_array)] = ()
+    function_call: FunctionCall | None = None
+    tool_call_id: Text = None
+    name: Text = None
+
+
+def read_messages(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list) or not value:
+        raise wrong("must be an array of at least one message", value)
+    return tuple(value)
+
+
+def read_tools(value: Any) -> tuple[dict[str, Any], ...]:
+    """Function tools, as the client described them."""
+    tools = read_array(value)
+    for position, tool in enumerate(tools):
+        if not isinstance(tool, dict):
+            raise wrong(f"must hold objects (tool {position})", tool)
+        kind = tool.get("type", "function")
+        if kind != "function":
+            raise unsupported(
+                f"tool {position} is of the type {str(kind)[:60]!r}; only 'function' is possible"
+            )
+        check_function(tool.get("function"), f"tool {position}")
+    return tuple({"type": "function", **tool} for tool in tools)
+
+
+def read_functions(value: Any) -> tuple[dict[str, Any], ...]:
+    """The older form of `tools`, turned into the newer one."""
+    functions = read_array(value)
+    for position, function in enumerate(functions):
+        check_function(function, f"function {position}")
+    return tuple({"type": "function", "function": function} for function in functions)
+
+
+def check_function(function: Any, where: str) -> None:
+    if not isinstance(function, dict):
+        raise wrong(f"must describe functions by objects ({where})", function)
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise wrong(f"must give each function a name ({where})", name)
+    parameters = function.get("parameters")
+    if parameters is not None and not isinstance(parameters, dict):
+        raise wrong(f"must give parameters as an object ({where})", parameters)
+    description = function.get("description")
+    if description is not None and not isinstance(description, str):
+        raise wrong(f"must give the description as a string ({where})", description)

@@ -1,0 +1,71 @@
+"""`GET /v1/models` and `GET /props`.
+
+Shapes follow llama-server 0.5.0 (`get_res_models`, `get_res_props` in its server-context.cpp, and
+the router's `status`), because clients discover models and their context length through them.
+"""
+
+import msgspec
+
+
+class ModelStatus(msgspec.Struct):
+    value: str
+
+
+class ModelMeta(msgspec.Struct):
+    """`size` is in bytes; `n_ctx` is what is served, `n_ctx_train` what the model was made for."""
+
+    n_ctx: int
+    n_ctx_train: int
+    n_vocab: int
+    n_embd: int
+    n_params: int
+    size: int
+
+
+class Architecture(msgspec.Struct):
+    name: str
+    input_modalities: list[str]
+    output_modalities: list[str]
+
+
+class Model(msgspec.Struct):
+    id: str
+    created: int
+    aliases: list[str]
+    meta: ModelMeta
+    architecture: Architecture
+    status: ModelStatus
+    quantization: str
+    object: str = "model"
+    owned_by: str = "hubserve"
+
+
+class ModelList(msgspec.Struct):
+    data: list[Model]
+    object: str = "list"
+
+
+class GenerationSettings(msgspec.Struct):
+    params: dict[str, object]
+    n_ctx: int
+
+
+class Modalities(msgspec.Struct):
+    vision: bool = False
+    video: bool = False
+    audio: bool = False
+
+
+class Props(msgspec.Struct):
+    default_generation_settings: GenerationSettings
+    total_slots: int
+    model_alias: str
+    model_ftype: str
+    model_path: str
+    modalities: Modalities
+    chat_template: str
+    bos_token: str
+    eos_token: str
+    build_info: str
+    is_sleeping: bool = False
+    models_autoload: bool = False

@@ -1,0 +1,137 @@
+"""What the generating endpoints answer, whole or in chunks.
+
+Field order and presence follow OpenAI's API reference; `timings` and `reasoning_content` follow
+llama-server. A field that is UNSET is left out; one that is None is sent as null.
+"""
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+Finish = Literal["stop", "length"]
+
+
+class CachedTokens(msgspec.Struct):
+    cached_tokens: int
+
+
+class ReasoningTokens(msgspec.Struct):
+    reasoning_tokens: int
+
+
+class Usage(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: CachedTokens
+    completion_tokens_details: ReasoningTokens
+
+
+class Timings(msgspec.Struct):
+    """Counts, milliseconds and tokens per second; names as in llama-server 0.5.0."""
+
+    cache_n: int
+    prompt_n: int
+    prompt_ms: float
+    prompt_per_token_ms: float
+    prompt_per_second: float
+    predicted_n: int
+    predicted_ms: float
+    predicted_per_token_ms: float
+    predicted_per_second: float
+
+
+class Logprob(msgspec.Struct):
+    token: str
+    logprob: float
+    bytes: list[int]
+
+
+class ChosenLogprob(msgspec.Struct):
+    token: str
+    logprob: float
+    bytes: list[int]
+    top_logprobs: list[Logprob]
+
+
+class ChatLogprobs(msgspec.Struct):
+    content: list[ChosenLogprob]
+    refusal: None = None
+
+
+class ChatDelta(msgspec.Struct):
+    role: str | UnsetType = UNSET
+    reasoning_content: str | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+
+
+class ChunkChoice(msgspec.Struct):
+    index: int
+    delta: ChatDelta
+    logprobs: ChatLogprobs | None = None
+    finish_reason: Finish | None = None
+
+
+class ChatChunk(msgspec.Struct):
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[ChunkChoice]
+    object: str = "chat.completion.chunk"
+    usage: Usage | UnsetType = UNSET
+    timings: Timings | UnsetType = UNSET
+
+
+class ChatMessage(msgspec.Struct):
+    content: str
+    reasoning_content: str | UnsetType = UNSET
+    role: str = "assistant"
+
+
+class ChatChoice(msgspec.Struct):
+    index: int
+    message: ChatMessage
+    logprobs: ChatLogprobs | None
+    finish_reason: Finish
+
+
+class ChatCompletion(msgspec.Struct):
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[ChatChoice]
+    usage: Usage
+    timings: Timings
+    object: str = "chat.completion"
+
+
+class TextLogprobs(msgspec.Struct):
+    """`text_offset` counts characters from the start of the choice's text."""
+
+    tokens: list[str]
+    token_logprobs: list[float]
+    top_logprobs: list[dict[str, float]]
+    text_offset: list[int]
+
+
+class TextChoice(msgspec.Struct):
+    text: str
+    index: int
+    logprobs: TextLogprobs | None
+    finish_reason: Finish | None
+
+
+class TextCompletion(msgspec.Struct):
+    """The whole reply, and each chunk of a streamed one."""
+
+    id: str
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[TextChoice]
+    object: str = "text_completion"
+    usage: Usage | UnsetType = UNSET
+    timings: Timings | UnsetType = UNSET
