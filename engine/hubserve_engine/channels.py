@@ -7,9 +7,10 @@ The rules, which hold for any cutting into chunks:
   speak about tags; with `anywhere` it counts there too, which suits tags that are control tokens.
 - Thinking ends at the first closing tag. Where that never comes, all of it is thinking.
 - Newlines around the tags belong to the tags: a block has none at its ends, and what follows a
-  closing tag has none at its start. Spaces stay: templates put the text back as it was.
-- A tag that repeats what the prompt's end already said (opening where thinking is open, closing
-  where it is closed) is dropped at the start. All else is passed on.
+  closing tag has none at its start. Spaces stay: templates put the text back as it was. Two blocks
+  are one newline apart.
+- A tag that repeats what is so already (opening where thinking has just begun, closing where the
+  answer begins) is dropped. So are `marks`, which frame an answer. All else is passed on.
 """
 
 from typing import Literal
@@ -23,19 +24,30 @@ Segment = tuple[Channel, str]
 
 
 class ChannelSplitter:
-    """Splits the text of one sequence. `tags` None makes all of it content."""
+    """Splits the text of one sequence. `tags` None makes all of it content.
+
+    `thinking_open`: the prompt ended inside an open tag. `anywhere` and `marks` are a profile's.
+    """
 
     def __init__(
-        self, tags: tuple[str, str] | None, *, thinking_open: bool, anywhere: bool = False
+        self,
+        tags: tuple[str, str] | None,
+        *,
+        thinking_open: bool,
+        anywhere: bool = False,
+        marks: tuple[str, ...] = (),
     ) -> None:
-        self._open, self._close = tags or ("", "")
-        self._anywhere = anywhere and tags is not None
         self._state: _State = "content"
+        self._open = self._close = ""
+        self._in_content = marks
         if tags is not None:
+            self._open, self._close = tags
             self._state = "thinking_start" if thinking_open else "start"
+            self._in_content = (*marks, self._open) if anywhere else marks
+        self._marks = marks
         self._buffer = ""
         self._newlines = 0
-        self._blocks = 0
+        self._thought = False
         self._out: list[Segment] = []
 
     @property
@@ -52,7 +64,7 @@ class ChannelSplitter:
 
     def finish(self) -> list[Segment]:
         """What was held back: a tag that never became whole is text of the channel it is in."""
-        if self._state in ("thinking_start", "thinking"):
+        if self.channel == "reasoning":
             self._think(self._buffer)
         else:
             self._emit("content", self._buffer)
@@ -65,70 +77,61 @@ class ChannelSplitter:
             case "start":
                 return self._at_start()
             case "thinking_start":
-                return self._at_thinking_start()
+                self._buffer = self._buffer.lstrip("\n")
+                return self._at_tag(self._buffer, (self._open,), "thinking")
             case "thinking":
-                return self._in_thinking()
+                return self._thinking()
             case "content_start":
-                return self._at_content_start()
+                self._buffer = self._buffer.lstrip("\n")
+                return self._at_tag(self._buffer, (self._open, *self._marks), "content")
             case "content":
-                return self._in_content()
+                return self._content()
 
     def _at_start(self) -> bool:
-        text = self._buffer.lstrip()
-        lead = len(self._buffer) - len(text)
-        if lead <= _LEAD:
-            if text.startswith(self._open):
-                return self._go("thinking_start", text[len(self._open) :])
-            if text.startswith(self._close):
-                return self._go("content_start", text[len(self._close) :])
-            if self._open.startswith(text) or self._close.startswith(text):
-                return False
-        return self._go("content", self._buffer)
+        tags = (self._open, self._close, *self._marks)
+        text = self._buffer
+        if not text.startswith(tags):
+            text = text.lstrip()
+        if len(self._buffer) - len(text) > _LEAD:
+            return self._go("content", self._buffer)
+        return self._at_tag(text, tags, "content")
 
-    def _at_thinking_start(self) -> bool:
-        text = self._buffer.lstrip("\n")
-        if text.startswith(self._open):
-            return self._go("thinking_start", text[len(self._open) :])
-        if self._open.startswith(text):
-            self._buffer = text
+    def _at_tag(self, text: str, tags: tuple[str, ...], otherwise: _State) -> bool:
+        """Takes a tag off the start of `text`; leaves for `otherwise` where there can be none."""
+        for tag in tags:
+            if text.startswith(tag):
+                next_state: _State = "thinking_start" if tag == self._open else "content_start"
+                return self._go(next_state, text[len(tag) :])
+        if any(tag.startswith((text, self._buffer)) for tag in tags):
             return False
-        return self._go("thinking", text)
+        return self._go(otherwise, self._buffer)
 
-    def _in_thinking(self) -> bool:
+    def _thinking(self) -> bool:
         at = self._buffer.find(self._close)
         if at != -1:
             self._think(self._buffer[:at])
-            self._newlines = 0
-            self._blocks += 1
             return self._go("content_start", self._buffer[at + len(self._close) :])
         safe = len(self._buffer) - partial_suffix(self._buffer, (self._close,))
         self._think(self._buffer[:safe])
         self._buffer = self._buffer[safe:]
         return False
 
-    def _at_content_start(self) -> bool:
-        text = self._buffer.lstrip("\n")
-        if text.startswith(self._open):
-            return self._go("thinking_start", text[len(self._open) :])
-        if self._open.startswith(text):
-            self._buffer = text
-            return False
-        return self._go("content", text)
-
-    def _in_content(self) -> bool:
-        if self._anywhere:
-            at = self._buffer.find(self._open)
-            if at != -1:
-                self._emit("content", self._buffer[:at])
-                return self._go("thinking_start", self._buffer[at + len(self._open) :])
-            safe = len(self._buffer) - partial_suffix(self._buffer, (self._open,))
-        else:
-            safe = len(self._buffer)
+    def _content(self) -> bool:
+        tags = self._in_content
+        found = [(at, -len(tag), tag) for tag in tags if (at := self._buffer.find(tag)) != -1]
+        if found:
+            at, _, tag = min(found)
+            self._emit("content", self._buffer[:at])
+            next_state: _State = "thinking_start" if tag == self._open else "content"
+            return self._go(next_state, self._buffer[at + len(tag) :])
+        safe = len(self._buffer) - partial_suffix(self._buffer, tags)
         self._emit("content", self._buffer[:safe])
         self._buffer = self._buffer[safe:]
         return False
 
     def _go(self, state: _State, rest: str) -> bool:
+        if state == "thinking_start":
+            self._newlines = 1 if self._thought else 0
         self._state = state
         self._buffer = rest
         return True
@@ -139,6 +142,7 @@ class ChannelSplitter:
         if body:
             self._emit("reasoning", "\n" * self._newlines + body)
             self._newlines = 0
+            self._thought = True
         self._newlines += len(text) - len(body)
 
     def _emit(self, channel: Channel, text: str) -> None:

@@ -1,23 +1,22 @@
-"""What is particular to a family of models, as data, chosen by its template and special tokens."""
+"""What is particular to a family of models, as data, chosen by template and special tokens."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from hubserve_engine.profiles.families import FAMILIES
+from hubserve_engine.profiles.profile import Profile
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """`thinking_tags` enclose thinking, or are None where the family has none that we know.
+__all__ = ["PLAIN", "Profile", "choose"]
 
-    `thinking_anywhere` is true of tags that are control tokens: they count in the middle of an
-    answer too, where other tags may be what the answer speaks about.
-    """
-
-    name: str
-    thinking_tags: tuple[str, str] | None = None
-    thinking_anywhere: bool = False
+PLAIN = Profile("plain")
 
 
 def choose(template_source: str, special_tokens: Collection[str]) -> Profile:
-    if "</think>" in template_source:
-        return Profile("think", ("<think>", "</think>"))
-    return Profile("plain")
+    """The profile of the first family that the template, else the vocabulary, speaks of."""
+    for family in FAMILIES:
+        if all(sign in template_source for sign in family.signs):
+            return family.profile
+    for family in FAMILIES:
+        tags = family.profile.thinking_tags
+        if tags and all(tag in special_tokens for tag in tags):
+            return family.profile
+    return PLAIN

@@ -1,102 +1,193 @@
-"""A model's chat template: compiled once, rendered for each chat."""
+"""A model's chat template: compiled and tried once, rendered for each chat."""
 
 import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, NoReturn
-
-import jinja2
-from jinja2.ext import Extension
-from jinja2.nodes import Node
-from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from functools import partial
+from typing import Any, TypeVar
 
 from hubserve_engine.errors import PromptError
+from hubserve_engine.profiles import Profile, choose
+from hubserve_engine.prompt import history, prefill
+from hubserve_engine.prompt.history import History
+from hubserve_engine.prompt.limits import TooSlow, run_limited
+from hubserve_engine.prompt.messages import Plain, Traits, complete_tools, normalize, plain
+from hubserve_engine.prompt.program import COMPILE_SECONDS, RENDER_SECONDS, Program, Refused
+from hubserve_engine.prompt.switch import Switch, effort_arguments, find_switch
+from hubserve_engine.prompt.traits import find_traits
 from hubserve_engine.types import Chat, Message, ReasoningSwitch, Rendered
 
+T = TypeVar("T")
 
-class _Generation(Extension):
-    """`{% generation %}` marks what a model is trained on; for a prompt it means nothing."""
-
-    tags = {"generation"}  # noqa: RUF012
-
-    def parse(self, parser: Parser) -> list[Node]:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-def _raise(message: str) -> NoReturn:
-    raise jinja2.TemplateError(message)
-
-
-def _tojson(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
+_OURS = frozenset(("messages", "tools", "add_generation_prompt", "bos_token", "eos_token"))
+# What is tried, one after the other and added up, when a template refuses a history.
+_REPAIRS: tuple[Callable[[History], History], ...] = (
+    history.stray_results_as_text,
+    history.user_first,
+    history.alternating,
+    history.without_reasoning,
+    lambda messages: history.alternating(history.results_as_text(history.calls_as_text(messages))),
+)
 
 
 class ChatTemplate:
-    def __init__(self, source: str, *, bos: str, eos: str) -> None:
-        env = ImmutableSandboxedEnvironment(
-            trim_blocks=True,
-            lstrip_blocks=True,
-            extensions=["jinja2.ext.loopcontrols", _Generation],
-        )
-        env.filters["tojson"] = _tojson
-        env.globals["raise_exception"] = _raise
-        env.globals["strftime_now"] = lambda format: datetime.now().strftime(format)
-        try:
-            self._template = env.from_string(source)
-        except jinja2.TemplateSyntaxError as error:
-            raise PromptError(
-                f"The chat template is not valid: line {error.lineno}: {error.message}"
-            ) from error
-        self._bos, self._eos = bos, eos
-        self.thinking_switch: str | None = (
-            "enable_thinking" if "enable_thinking" in source else None
-        )
+    """Renders chats by a template of Jinja, as transformers does, within limits of time and size.
+
+    `thinking_switch` is what turns thinking on and off, by the name of its argument (or `/think`,
+    where a word in the system message does it); None where the template has none. `may_exit` is for
+    a process that is started again when it ends: see `limits.run_limited`.
+
+    Raises `PromptError` where the source is no valid template.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        bos: str,
+        eos: str,
+        profile: Profile | None = None,
+        may_exit: bool = False,
+    ) -> None:
+        self.profile = choose(source, ()) if profile is None else profile
+        self._tokens = {"bos_token": bos, "eos_token": eos}
+        self._may_exit = may_exit
+        self._program = Program(source, may_exit=may_exit)
+        self._traits = Traits()
+        self._switch: Switch | None = None
+        with suppress(TooSlow):  # then each chat is going to say so
+            self._limited(self._try_out, COMPILE_SECONDS)
+
+    @property
+    def thinking_switch(self) -> str | None:
+        return self._switch.name if self._switch else None
 
     def render(self, chat: Chat, *, reasoning: ReasoningSwitch) -> Rendered:
-        switch = chat.reasoning or reasoning
-        arguments: dict[str, Any] = {"bos_token": self._bos, "eos_token": self._eos}
-        if switch != "auto":
-            arguments["enable_thinking"] = switch == "on"
-        arguments.update(chat.template_arguments)
-        try:
-            text = self._template.render(
-                messages=[_plain(m) for m in chat.messages],
-                tools=list(chat.tools) or None,
-                documents=None,
-                add_generation_prompt=chat.add_generation_prompt,
-                **arguments,
-            )
-        except Exception as error:
+        """The prompt of `chat`; `reasoning` is the default that the chat's own wish overrides.
+
+        A last message of the assistant is gone on from, unless the chat wants no generation prompt.
+        Raises `PromptError` with the template's own words, for all that it does not take.
+        """
+        if not chat.messages:
+            raise PromptError("'messages' is empty; send at least one message.", param="messages")
+        if taken := sorted(_OURS & chat.template_arguments.keys()):
             raise PromptError(
-                f"The chat template refuses these messages: {error}", param="messages"
+                f"The template argument {taken[0]!r} is set by the server; leave it out.",
+                param="chat_template_kwargs",
+            )
+        chat = replace(chat, reasoning=chat.reasoning or reasoning)
+        try:
+            return self._limited(partial(self._rendered, chat), RENDER_SECONDS)
+        except TooSlow:
+            raise PromptError(
+                f"The model's chat template ran for over {RENDER_SECONDS:g} s on these messages and"
+                " was stopped; another template can be given with --chat-template-file.",
+                param="messages",
+            ) from None
+        except Refused as error:
+            raise PromptError(
+                f"The model's chat template refuses these messages: {error}", param="messages"
             ) from error
-        return Rendered(text, thinking_open=text.rstrip().endswith("<think>"))
 
+    def _rendered(self, chat: Chat) -> Rendered:
+        begun = prefill.begun(chat, self.profile)
+        if begun is None:
+            text = self._prompt(chat)
+            return Rendered(text, prefill.opens_thinking(text, self.profile))
+        chat = replace(chat, messages=chat.messages[:-1], add_generation_prompt=True)
+        return prefill.append(begun, chat, self.profile, self._prompt)
 
-def _plain(message: Message) -> dict[str, Any]:
-    plain: dict[str, Any] = {"role": message.role, "content": message.content or ""}
-    if message.reasoning:
-        plain["reasoning_content"] = message.reasoning
-    if message.tool_calls:
-        plain["tool_calls"] = [
+    def _prompt(self, chat: Chat) -> str:
+        """Renders the chat as it is, and repairs it only as far as the template demands."""
+        messages = normalize(chat.messages, self._traits)
+        tools = list(chat.tools)
+        render = partial(self._run, chat)
+        try:
+            return render(messages, tools)
+        except Refused as error:
+            refusal = error
+        if tools and (completed := complete_tools(tools)) != tools:
+            tools = completed
+            try:
+                return render(messages, tools)
+            except Refused:
+                pass
+        for repair in _REPAIRS:
+            repaired = repair(messages)
+            if repaired == messages:
+                continue
+            messages = repaired
+            try:
+                return render(messages, tools)
+            except Refused:
+                pass
+        raise refusal
+
+    def _run(self, chat: Chat, messages: History, tools: list[Plain]) -> str:
+        words: str | None = None
+        arguments: dict[str, Any] = {}
+        if chat.reasoning in ("on", "off"):
+            on = chat.reasoning == "on"
+            arguments["enable_thinking"] = on
+            if self._switch:
+                arguments.update(self._switch.on if on else self._switch.off)
+                words = self._switch.on_text if on else self._switch.off_text
+        if chat.reasoning_effort and chat.reasoning != "off":
+            arguments.update(
+                effort_arguments(
+                    chat.reasoning_effort,
+                    self._program.variables,
+                    self._program.constants,
+                    self._probe,
+                )
+            )
+        arguments.update(chat.template_arguments)
+        return self._call(messages, tools, arguments, words, chat.add_generation_prompt)
+
+    def _call(
+        self,
+        messages: History,
+        tools: list[Plain],
+        arguments: Mapping[str, Any],
+        words: str | None,
+        add_generation_prompt: bool,
+    ) -> str:
+        if words:
+            messages = history.system_first((*messages, Message("system", words)))
+        return self._program.run(
             {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": json.loads(call.arguments)},
+                **self._old_arguments(tools),
+                "documents": None,
+                **arguments,
+                **self._tokens,
+                "messages": plain(messages, self._traits),
+                "tools": tools or (None if self._traits.tools_null else []),
+                "add_generation_prompt": add_generation_prompt,
             }
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id:
-        plain["tool_call_id"] = message.tool_call_id
-    if message.name:
-        plain["name"] = message.name
-    return plain
+        )
+
+    def _old_arguments(self, tools: list[Plain]) -> dict[str, Any]:
+        """What some older templates want to be given, and cannot do without."""
+        return {
+            "functions": json.dumps(tools, indent=4, ensure_ascii=False),
+            "datetime": datetime.now().strftime("%b %d %Y"),
+        }
+
+    def _try_out(self) -> None:
+        program = self._program
+        base = {**self._old_arguments([]), "documents": None, **self._tokens}
+
+        def render(messages: list[Plain], tools: list[Plain] | None) -> str:
+            given = {"messages": messages, "tools": tools, "add_generation_prompt": True}
+            return program.run({**base, **given})
+
+        self._traits = find_traits(program.attributes, render)
+        self._switch = find_switch(program.variables, program.constants, self._probe)
+
+    def _probe(self, arguments: Mapping[str, Any], words: str | None) -> str:
+        return self._call((Message("user", "x"),), [], arguments, words, True)
+
+    def _limited(self, work: Callable[[], T], seconds: float) -> T:
+        return run_limited(work, seconds, may_exit=self._may_exit)

@@ -1,0 +1,211 @@
+"""How much text a template makes, counted before it is made.
+
+The estimates are upper bounds which are near where templates are honest. A single value may have
+`LARGEST` characters, and one rendering `TOTAL` in all its intermediate values together.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from jinja2.exceptions import SecurityError
+from jinja2.utils import Namespace
+
+LARGEST = 64 * 2**20
+TOTAL = 2**30
+_BITS = 4096  # of whole numbers
+_INDENT = 64
+
+_DIGITS = re.compile(r"\d+")
+_NESTED = re.compile(r"\{[^{}]*:[^{}]*\{")
+_STAR = re.compile(r"%[^a-zA-Z%]*\*")
+
+Arguments = Sequence[Any]
+Named = Mapping[str, Any]
+
+
+class TooLarge(SecurityError):
+    """A template made, or was about to make, more text than it may."""
+
+
+class _Purse(threading.local):
+    left = TOTAL
+
+
+_purse = _Purse()
+
+
+def refill() -> None:
+    """A new rendering begins in this thread."""
+    _purse.left = TOTAL
+
+
+def spend(size: int) -> None:
+    """Counts a value of `size` characters; raises `TooLarge`."""
+    _purse.left -= size
+    if size > LARGEST or _purse.left < 0:
+        raise TooLarge("it makes more text than a prompt can have")
+
+
+def weigh(value: Any) -> int:
+    """About how many characters `str(value)` has; raises `TooLarge` early when too many.
+
+    Containers may hold one another many times over, so that little memory is endless text.
+    """
+    if isinstance(value, str | bytes):
+        return len(value)
+    total = 0
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str | bytes):
+            total += len(item) + 2
+        elif isinstance(item, Mapping):
+            total += 2
+            stack.extend(item.keys())
+            stack.extend(item.values())
+        elif isinstance(item, Namespace):
+            stack.append(item._Namespace__attrs)
+        elif isinstance(item, Collection) and not isinstance(item, range):
+            total += 2
+            stack.extend(item)
+        elif isinstance(item, int):
+            total += item.bit_length() // 3 + 3
+        else:
+            total += 32
+        if total > LARGEST:
+            raise TooLarge("it makes more text than a prompt can have")
+    return total
+
+
+def _times(left: Any, right: Any) -> int:
+    for text, count in ((left, right), (right, left)):
+        if isinstance(text, str | bytes | list | tuple) and isinstance(count, int):
+            return len(text) * max(count, 0)
+    if isinstance(left, int) and isinstance(right, int):
+        _number(left.bit_length() + right.bit_length())
+    return 0
+
+
+def _power(left: Any, right: Any) -> int:
+    if isinstance(left, int) and isinstance(right, int):
+        _number(left.bit_length() * abs(right))
+    return 0
+
+
+def _number(bits: int) -> None:
+    if bits > _BITS:
+        raise TooLarge("it calculates with numbers that are too large")
+
+
+def _width(width: Any = 80, *_: Any) -> int:
+    return width if isinstance(width, int) else 0
+
+
+def _plus(left: Any, right: Any) -> int:
+    if isinstance(left, str | list | tuple) and isinstance(right, str | list | tuple):
+        return len(left) + len(right)
+    return 0
+
+
+def _percent(left: Any, right: Any) -> int:
+    if not isinstance(left, str | bytes):
+        return 0
+    text = left if isinstance(left, str) else left.decode("latin-1")
+    if _STAR.search(text):
+        raise TooLarge("it takes the width of a text from a value")
+    return _formatted(text, text.count("%"), (right,))
+
+
+def _formatted(text: str, fields: int, values: Sequence[Any]) -> int:
+    widths = sum(min(int(digits[:12]), LARGEST) for digits in _DIGITS.findall(text))
+    return len(text) + widths + fields * max((weigh(value) for value in values), default=0)
+
+
+def _format(text: str, args: Arguments, kwargs: Named) -> int:
+    if _NESTED.search(text):
+        raise TooLarge("it takes the width of a text from a value")
+    return _formatted(text, text.count("{"), [*args, *kwargs.values()])
+
+
+def _replaced(text: str, old: Any = "", new: Any = "", *_: Any) -> int:
+    if not isinstance(old, str) or not isinstance(new, str):
+        return len(text) + weigh(old) + weigh(new)
+    return len(text) + text.count(old) * len(new)
+
+
+def _joined(separator: Any, items: Sequence[Any]) -> int:
+    return sum(weigh(item) for item in items) + len(items) * weigh(separator)
+
+
+_METHODS: dict[str, Callable[..., int]] = {
+    "+": _plus,
+    "*": _times,
+    "**": _power,
+    "%": _percent,
+    "center": lambda text, *args: len(text) + _width(*args),
+    "ljust": lambda text, *args: len(text) + _width(*args),
+    "rjust": lambda text, *args: len(text) + _width(*args),
+    "zfill": lambda text, *args: len(text) + _width(*args),
+    "expandtabs": lambda text, *args: len(text) * max(1, _width(*(args or (8,)))),
+    "replace": _replaced,
+    "join": lambda text, items=(), *_: _joined(text, items),
+    "translate": lambda text, table=(), *_: len(text) * weigh(table),
+    "to_bytes": lambda number, length=1, *_: _width(length),
+}
+# These look, and make nothing.
+_LOOK = frozenset(("startswith", "endswith", "find", "rfind", "index", "rindex", "count"))
+
+
+def method_size(owner: Any, name: str, args: Arguments, kwargs: Named) -> int:
+    """The size of what a method of a string (or an operator) makes."""
+    if name in ("format", "format_map") and isinstance(owner, str):
+        return _format(owner, args, kwargs)
+    if size := _METHODS.get(name):
+        return size(owner, *args, *kwargs.values())
+    if name in _LOOK or isinstance(owner, int):
+        return 0
+    return len(owner)
+
+
+_FILTERS: dict[str, Callable[..., int]] = {
+    "center": _METHODS["center"],
+    "replace": lambda text, *args: _replaced(str(text), *args),
+    "join": lambda items, separator="", *_: _joined(separator, items),
+    "format": lambda text, *values: _percent(str(text), list(values)),
+    "batch": lambda _items, count=1, *_: _width(count),
+    "slice": lambda _items, count=1, *_: _width(count),
+    "wordwrap": lambda text, _width=79, _long=True, mark="\n", *_: (
+        len(text) * (1 + len(mark or ""))
+    ),
+}
+# These hand on the items of a container, or look at it, and make no text of it.
+_KEEP = {"attr", "count", "d", "default", "dictsort", "first", "groupby", "items", "last", "length"}
+_KEEP |= {"list", "map", "max", "min", "random", "reject", "rejectattr", "reverse", "select"}
+_KEEP |= {"selectattr", "sort", "sum", "unique"}
+
+
+def filter_size(name: str, value: Any, args: Arguments, kwargs: Named) -> int:
+    """The size of what a filter makes of `value`."""
+    if name in ("indent", "tojson"):
+        return _indented(name, value, args, kwargs)
+    extra = 0
+    if size := _FILTERS.get(name):
+        extra = size(value, *args, *kwargs.values())
+    if isinstance(value, str | bytes):
+        return extra + len(value)
+    return extra if name in _KEEP or name in _FILTERS else weigh(value)
+
+
+def _indented(name: str, value: Any, args: Arguments, kwargs: Named) -> int:
+    width = args[:1] if name == "indent" else args[1:2]
+    given = next(iter(width), kwargs.get("width", kwargs.get("indent")))
+    if isinstance(given, int) and given > _INDENT:
+        raise TooLarge(f"it indents by {given}, where at most {_INDENT} make sense")
+    size = weigh(value)
+    if isinstance(given, str) or given:
+        columns = len(given) if isinstance(given, str) else int(given)
+        lines = value.count("\n") if isinstance(value, str) else size // 4
+        size += columns * lines
+    return size

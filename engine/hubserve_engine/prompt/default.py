@@ -1,0 +1,14 @@
+"""The template for a model that brings none: ChatML, which most models have seen."""
+
+CHATML = """\
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}
+"""
+NOTICE = (
+    "This model brings no chat template: chats are rendered as ChatML. If its answers ramble, give"
+    " its own template with --chat-template-file."
+)

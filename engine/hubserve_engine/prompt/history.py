@@ -1,0 +1,169 @@
+"""Changes to a history that some templates need. Each keeps every word of it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hubserve_engine.types import Message, ToolCall
+
+History = tuple[Message, ...]
+
+
+def with_call_ids(messages: History, *, short: bool = False) -> History:
+    """Every call has an id, every result the id and the name of its call.
+
+    Results without an id that is known belong to the calls before them in order. `short` makes all
+    ids nine letters and digits, as some templates demand.
+    """
+    done: list[Message] = []
+    pending: list[tuple[str, ToolCall]] = []
+    count = 0
+    for message in messages:
+        if message.tool_calls:
+            pending = []
+            calls = []
+            for call in message.tool_calls:
+                count += 1
+                given = call.id
+                if short or not given:
+                    call = replace(call, id=f"call{count:05d}")
+                calls.append(call)
+                pending.append((given, call))
+            message = replace(message, tool_calls=tuple(calls))
+        elif message.role == "tool" and pending:
+            sent = message.tool_call_id
+            known = next((entry for entry in pending if sent and entry[0] == sent), pending[0])
+            if known[0] == sent or not sent or short:
+                pending.remove(known)
+                call = known[1]
+                message = replace(message, tool_call_id=call.id, name=message.name or call.name)
+        if message.role == "tool" and not message.tool_call_id:
+            count += 1
+            message = replace(message, tool_call_id=f"call{count:05d}")
+        done.append(message)
+    return tuple(done)
+
+
+def system_first(messages: History) -> History:
+    """All system messages as one, at the front, a blank line between them."""
+    texts = [message.content or "" for message in messages if message.role == "system"]
+    rest = tuple(message for message in messages if message.role != "system")
+    if not texts:
+        return rest
+    return (Message("system", joined(texts)), *rest)
+
+
+def system_to_user(messages: History) -> History:
+    """System messages at the front of the first user message, for models that have none."""
+    system, *rest = system_first(messages) or (None,)
+    if system is None or system.role != "system":
+        return messages
+    for at, message in enumerate(rest):
+        if message.role == "user":
+            rest[at] = replace(message, content=joined([system.content, message.content]))
+            return tuple(rest)
+    return (Message("user", system.content), *rest)
+
+
+def text_apart(messages: History) -> History:
+    """A message with both text and calls as two, where a template would drop one of them."""
+    done: list[Message] = []
+    for message in messages:
+        if message.tool_calls and message.content:
+            done.append(replace(message, tool_calls=()))
+            message = replace(message, content=None, reasoning=None)
+        done.append(message)
+    return tuple(done)
+
+
+def calls_apart(messages: History) -> History:
+    """Each call in a message of its own, with its result behind it."""
+    done: list[Message] = []
+    rest = list(messages)
+    while rest:
+        message = rest.pop(0)
+        if len(message.tool_calls) < 2:
+            done.append(message)
+            continue
+        results: list[Message] = []
+        while rest and rest[0].role == "tool":
+            results.append(rest.pop(0))
+        for at, call in enumerate(message.tool_calls):
+            first = replace(message, tool_calls=(call,))
+            done.append(first if at == 0 else replace(first, content=None, reasoning=None))
+            own = [result for result in results if result.tool_call_id == call.id]
+            done.extend(own)
+            results = [result for result in results if result not in own]
+        done.extend(results)
+    return tuple(done)
+
+
+def calls_as_text(messages: History) -> History:
+    """Calls as JSON in the text, for templates that do not show them."""
+    done: list[Message] = []
+    for message in messages:
+        if message.tool_calls:
+            calls = [
+                f'{{"name": {json.dumps(call.name)}, "arguments": {call.arguments or "{}"}}}'
+                for call in message.tool_calls
+            ]
+            message = replace(message, content=joined([message.content, *calls]), tool_calls=())
+        done.append(message)
+    return tuple(done)
+
+
+def results_as_text(messages: History) -> History:
+    """Results as messages of the user, for templates that know no role `tool`."""
+    return tuple(_result_as_text(m) if m.role == "tool" else m for m in messages)
+
+
+def stray_results_as_text(messages: History) -> History:
+    """Results that follow no call as messages of the user."""
+    done: list[Message] = []
+    open_calls = False
+    for message in messages:
+        if message.role == "tool" and not open_calls:
+            message = _result_as_text(message)
+        elif message.role != "tool":
+            open_calls = bool(message.tool_calls)
+        done.append(message)
+    return tuple(done)
+
+
+def _result_as_text(message: Message) -> Message:
+    title = f"Result of {message.name}:" if message.name else "Result:"
+    return Message("user", f"{title}\n{message.content or ''}")
+
+
+def user_first(messages: History) -> History:
+    """The turns begin with the user; an empty message is put in where they do not."""
+    at = next((i for i, message in enumerate(messages) if message.role != "system"), len(messages))
+    if at < len(messages) and messages[at].role == "user":
+        return messages
+    return (*messages[:at], Message("user", ""), *messages[at:])
+
+
+def alternating(messages: History) -> History:
+    """Neighbours of the same role (user or assistant) as one message, a blank line between."""
+    done: list[Message] = []
+    for message in messages:
+        last = done[-1] if done else None
+        if last is None or last.role != message.role or message.role in ("system", "tool"):
+            done.append(message)
+            continue
+        done[-1] = replace(
+            last,
+            content=joined([last.content, message.content]),
+            reasoning=joined([last.reasoning, message.reasoning]) or None,
+            tool_calls=last.tool_calls + message.tool_calls,
+        )
+    return tuple(done)
+
+
+def without_reasoning(messages: History) -> History:
+    """Earlier thinking left out: the one thing that may go, where a template refuses it."""
+    return tuple(replace(message, reasoning=None) for message in messages)
+
+
+def joined(texts: Sequence[str | None]) -> str:
+    return "\n\n".join(text for text in texts if text)

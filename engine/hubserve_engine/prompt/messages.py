@@ -1,0 +1,131 @@
+"""Messages as the objects that a template reads, in the shape that this template wants."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hubserve_engine.prompt import history
+from hubserve_engine.prompt.history import History
+from hubserve_engine.types import Message, ToolCall
+
+Plain = dict[str, Any]
+CallContent = Literal["empty", "null", "absent"]
+
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a template takes; the defaults are those of a template that takes all.
+
+    `system`: where system messages may stand. `arguments`: whether a call's arguments are an object
+    or its JSON text. `call_content`: what a message has as content that has only calls.
+    `calls`, `results`: whether it knows calls and tool messages at all.
+    `parts`: content has to be a list of parts. `tools_null`: no tools are null, not an empty list.
+    """
+
+    system: Literal["anywhere", "first", "none"] = "anywhere"
+    parts: bool = False
+    tools_null: bool = True
+    calls: bool = True
+    results: bool = True
+    arguments: Literal["object", "text"] = "object"
+    call_content: CallContent = "empty"
+    text_beside_calls: bool = True
+    many_calls: bool = True
+    short_ids: bool = False
+    reasoning_keys: tuple[str, ...] = REASONING_KEYS[:1]
+
+
+def normalize(messages: History, traits: Traits) -> History:
+    """`messages` as far from their own shape as `traits` make it necessary."""
+    messages = history.with_call_ids(messages, short=traits.short_ids)
+    if not traits.calls:
+        messages = history.calls_as_text(messages)
+    if not traits.results:
+        messages = history.results_as_text(messages)
+    if not traits.text_beside_calls:
+        messages = history.text_apart(messages)
+    if not traits.many_calls:
+        messages = history.calls_apart(messages)
+    if traits.system == "first":
+        messages = history.system_first(messages)
+    elif traits.system == "none":
+        messages = history.system_to_user(messages)
+    return messages
+
+
+def plain(messages: Iterable[Message], traits: Traits) -> list[Plain]:
+    """The objects for the template, in order."""
+    return [_plain(message, traits) for message in messages]
+
+
+def _plain(message: Message, traits: Traits) -> Plain:
+    content: Any = message.content or ""
+    if traits.parts:
+        content = [{"type": "text", "text": content}]
+    made: Plain = {"role": message.role, "content": content}
+    if message.tool_calls:
+        made["tool_calls"] = [_call(call, traits) for call in message.tool_calls]
+        if not message.content and traits.call_content == "null":
+            made["content"] = None
+        elif not message.content and traits.call_content == "absent":
+            del made["content"]
+    if message.reasoning:
+        made.update(dict.fromkeys(traits.reasoning_keys, message.reasoning))
+    if message.role == "tool":
+        made["tool_call_id"] = message.tool_call_id or ""
+    if message.name:
+        made["name"] = message.name
+    return made
+
+
+def _call(call: ToolCall, traits: Traits) -> Plain:
+    arguments: Any = call.arguments.strip() or "{}"
+    if traits.arguments == "object":
+        arguments = parse_arguments(arguments)
+    function = {"name": call.name, "arguments": arguments}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    """A call's arguments as an object, also where the model or the client wrote something else.
+
+    JSON within JSON is unpacked, null is no arguments. What is no object at all is kept, as the
+    text of the one argument `_raw`: so the model sees what it wrote.
+    """
+    value: Any = text
+    for _ in range(2):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            break
+        if isinstance(value, dict):
+            return value
+        if value is None:
+            return {}
+        if not isinstance(value, str):
+            break
+    return {"_raw": text}
+
+
+def complete_tools(tools: Iterable[Plain]) -> list[Plain]:
+    """Tools with the keys that templates take for granted."""
+    made = []
+    for tool in tools:
+        given = tool.get("function")
+        function: Plain = {"name": "", "description": ""} | (
+            given if isinstance(given, dict) else {}
+        )
+        parameters: Plain = {"type": "object", "properties": {}, "required": []}
+        given = function.get("parameters")
+        parameters |= given if isinstance(given, dict) else {}
+        given = parameters["properties"]
+        parameters["properties"] = {
+            name: {"type": "any", "description": ""} | (shape if isinstance(shape, dict) else {})
+            for name, shape in (given.items() if isinstance(given, dict) else ())
+        }
+        function["parameters"] = parameters
+        made.append({**tool, "type": "function", "function": function})
+    return made
