@@ -137,6 +137,16 @@ def test_a_failure_shows_the_end_of_the_log_and_is_tried_again(house: House) -> 
     assert len(house.calls()) == 3
 
 
+def test_a_build_that_broke_off_is_not_taken_for_the_one_before(house: House) -> None:
+    house.run("scripts/install", "--cpu")
+    house.environment["FAIL"] = "out of memory"
+    house.run("scripts/install", "--cuda")
+    house.calls()
+    del house.environment["FAIL"]
+    house.run("scripts/install", "--cpu")
+    assert "--force-reinstall" in house.calls()[0]
+
+
 def test_a_folder_that_moved_gets_a_new_environment(house: House, tmp_path: Path) -> None:
     house.run("scripts/install", "--portable")
     house.calls()
