@@ -14,7 +14,7 @@ router = APIRouter()
 @router.get("/v1/models")
 @router.get("/models")
 async def list_models(engine: TheEngine) -> Response:
-    return JsonResponse(ModelList([model(engine.info)]))
+    return JsonResponse(ModelList(data=[model(engine.info)]))
 
 
 # An id has slashes and colons in it, so it takes the rest of the path.

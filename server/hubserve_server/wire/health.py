@@ -5,13 +5,13 @@ import msgspec
 from hubserve_server.wire.errors import ErrorDetail
 
 
-class Health(msgspec.Struct):
+class Health(msgspec.Struct, kw_only=True):
     """`active` requests are worked on, `waiting` ones are in the queue."""
 
-    active: int
-    waiting: int
     status: str = "ok"
     stage: str = "ready"
+    active: int
+    waiting: int
 
 
 class NotReady(msgspec.Struct):

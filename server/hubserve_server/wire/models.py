@@ -28,21 +28,21 @@ class Architecture(msgspec.Struct):
     output_modalities: list[str]
 
 
-class Model(msgspec.Struct):
+class Model(msgspec.Struct, kw_only=True):
     id: str
+    object: str = "model"
+    owned_by: str = "hubserve"
     created: int
     aliases: list[str]
     meta: ModelMeta
     architecture: Architecture
     status: ModelStatus
     quantization: str
-    object: str = "model"
-    owned_by: str = "hubserve"
 
 
-class ModelList(msgspec.Struct):
-    data: list[Model]
+class ModelList(msgspec.Struct, kw_only=True):
     object: str = "list"
+    data: list[Model]
 
 
 class GenerationSettings(msgspec.Struct):

@@ -73,21 +73,21 @@ class ChunkChoice(msgspec.Struct):
     finish_reason: Finish | None = None
 
 
-class ChatChunk(msgspec.Struct):
+class ChatChunk(msgspec.Struct, kw_only=True):
     id: str
+    object: str = "chat.completion.chunk"
     created: int
     model: str
     system_fingerprint: str
     choices: list[ChunkChoice]
-    object: str = "chat.completion.chunk"
     usage: Usage | UnsetType = UNSET
     timings: Timings | UnsetType = UNSET
 
 
-class ChatMessage(msgspec.Struct):
-    content: str
-    reasoning_content: str | UnsetType = UNSET
+class ChatMessage(msgspec.Struct, kw_only=True):
     role: str = "assistant"
+    reasoning_content: str | UnsetType = UNSET
+    content: str
 
 
 class ChatChoice(msgspec.Struct):
@@ -97,15 +97,15 @@ class ChatChoice(msgspec.Struct):
     finish_reason: Finish
 
 
-class ChatCompletion(msgspec.Struct):
+class ChatCompletion(msgspec.Struct, kw_only=True):
     id: str
+    object: str = "chat.completion"
     created: int
     model: str
     system_fingerprint: str
     choices: list[ChatChoice]
     usage: Usage
     timings: Timings
-    object: str = "chat.completion"
 
 
 class TextLogprobs(msgspec.Struct):
@@ -124,14 +124,14 @@ class TextChoice(msgspec.Struct):
     finish_reason: Finish | None
 
 
-class TextCompletion(msgspec.Struct):
+class TextCompletion(msgspec.Struct, kw_only=True):
     """The whole reply, and each chunk of a streamed one."""
 
     id: str
+    object: str = "text_completion"
     created: int
     model: str
     system_fingerprint: str
     choices: list[TextChoice]
-    object: str = "text_completion"
     usage: Usage | UnsetType = UNSET
     timings: Timings | UnsetType = UNSET
