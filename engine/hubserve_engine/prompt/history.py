@@ -12,8 +12,8 @@ History = tuple[Message, ...]
 def with_call_ids(messages: History, *, short: bool = False) -> History:
     """Every call has an id, every result the id and the name of its call.
 
-    Results without an id that is known belong to the calls before them in order. `short` makes all
-    ids nine letters and digits, as some templates demand.
+    A result whose id is none of a call's belongs to the first call before it that has none yet.
+    `short` makes all ids nine letters and digits, as some templates demand.
     """
     done: list[Message] = []
     pending: list[tuple[str, ToolCall]] = []
@@ -33,10 +33,9 @@ def with_call_ids(messages: History, *, short: bool = False) -> History:
         elif message.role == "tool" and pending:
             sent = message.tool_call_id
             known = next((entry for entry in pending if sent and entry[0] == sent), pending[0])
-            if known[0] == sent or not sent or short:
-                pending.remove(known)
-                call = known[1]
-                message = replace(message, tool_call_id=call.id, name=message.name or call.name)
+            pending.remove(known)
+            call = known[1]
+            message = replace(message, tool_call_id=call.id, name=message.name or call.name)
         if message.role == "tool" and not message.tool_call_id:
             count += 1
             message = replace(message, tool_call_id=f"call{count:05d}")
@@ -120,12 +119,14 @@ def results_as_text(messages: History) -> History:
 def stray_results_as_text(messages: History) -> History:
     """Results that follow no call as messages of the user."""
     done: list[Message] = []
-    open_calls = False
+    open_calls = 0
     for message in messages:
-        if message.role == "tool" and not open_calls:
+        if message.role != "tool":
+            open_calls = len(message.tool_calls)
+        elif open_calls:
+            open_calls -= 1
+        else:
             message = _result_as_text(message)
-        elif message.role != "tool":
-            open_calls = bool(message.tool_calls)
         done.append(message)
     return tuple(done)
 
@@ -143,12 +144,26 @@ def user_first(messages: History) -> History:
     return (*messages[:at], Message("user", ""), *messages[at:])
 
 
+def without_empty(messages: History) -> History:
+    """Messages of the assistant that say nothing left out."""
+    return tuple(m for m in messages if m.role != "assistant" or m.content or m.tool_calls)
+
+
 def alternating(messages: History) -> History:
-    """Neighbours of the same role (user or assistant) as one message, a blank line between."""
+    """Neighbours of the same role (user or assistant) as one message, a blank line between.
+
+    Text and calls are left apart: templates that want roles to alternate let calls be an exception,
+    and some would drop the text.
+    """
     done: list[Message] = []
     for message in messages:
         last = done[-1] if done else None
-        if last is None or last.role != message.role or message.role in ("system", "tool"):
+        if (
+            last is None
+            or last.role != message.role
+            or message.role in ("system", "tool")
+            or bool(last.tool_calls) != bool(message.tool_calls)
+        ):
             done.append(message)
             continue
         done[-1] = replace(

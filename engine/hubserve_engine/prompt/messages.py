@@ -21,7 +21,8 @@ class Traits:
 
     `system`: where system messages may stand. `arguments`: whether a call's arguments are an object
     or its JSON text. `call_content`: what a message has as content that has only calls.
-    `calls`, `results`: whether it knows calls and tool messages at all.
+    `calls`, `results`, `stray_results`: whether it shows calls, tool messages, and tool messages
+    that follow no call.
     `parts`: content has to be a list of parts. `tools_null`: no tools are null, not an empty list.
     """
 
@@ -30,6 +31,7 @@ class Traits:
     tools_null: bool = True
     calls: bool = True
     results: bool = True
+    stray_results: bool = True
     arguments: Literal["object", "text"] = "object"
     call_content: CallContent = "empty"
     text_beside_calls: bool = True
@@ -45,6 +47,8 @@ def normalize(messages: History, traits: Traits) -> History:
         messages = history.calls_as_text(messages)
     if not traits.results:
         messages = history.results_as_text(messages)
+    elif not traits.stray_results:
+        messages = history.stray_results_as_text(messages)
     if not traits.text_beside_calls:
         messages = history.text_apart(messages)
     if not traits.many_calls:

@@ -25,6 +25,7 @@ _OURS = frozenset(("messages", "tools", "add_generation_prompt", "bos_token", "e
 # What is tried, one after the other and added up, when a template refuses a history.
 _REPAIRS: tuple[Callable[[History], History], ...] = (
     history.stray_results_as_text,
+    history.without_empty,
     history.user_first,
     history.alternating,
     history.without_reasoning,

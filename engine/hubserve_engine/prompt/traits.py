@@ -88,10 +88,10 @@ def _with_system(look: _Look, traits: Traits) -> Traits:
 
 def _with_tools(look: _Look, traits: Traits) -> Traits:
     shaped = _call_shape(look, traits)
+    stray = look.has((_ASK, _TELL, _RESULT), traits, "wordtell", "wordresult", tools=True)
     if shaped is None:
-        said = (_ASK, _TELL, _RESULT)
-        results = look.has(said, traits, "wordtell", "wordresult", tools=True)
-        return replace(traits, calls=False, results=results)
+        return replace(traits, calls=False, results=stray)
+    shaped = replace(shaped, stray_results=stray)
     spoken = (_ASK, Message("assistant", "wordtext", tool_calls=(_CALL,)), _RESULT)
     words: tuple[str, ...] = ("wordtext", "wordcall", "wordresult")
     apart = replace(shaped, text_beside_calls=False)
