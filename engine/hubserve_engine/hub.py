@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.gguf_files import pick
-from hubserve_engine.hub_errors import Situation, explain
+from hubserve_engine.hub_errors import Situation, explain, is_network
 from hubserve_engine.model_id import HubModel
 from hubserve_engine.units import size_text
 
@@ -24,6 +24,7 @@ Report = Callable[[str], None]
 """Takes a sentence on what is being done."""
 
 _TIMEOUT = 10.0
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class Hub:
         """
         from huggingface_hub import HfApi, constants, errors
 
+        self._check_name(model)
         if pinned := self._list_pinned(model):
             return pinned
         if constants.HF_HUB_OFFLINE:
@@ -126,7 +128,7 @@ class Hub:
             self._check_space(listing, absent)
         for file in absent:
             report(f"Downloading {file.path}" + (f" ({size_text(file.size)})" if file.size else ""))
-            path = self._download(listing, file)
+            path = self._download(listing, file, report)
             if file.sha256:
                 report(f"Checking {file.path}")
                 _check_hash(path, file, listing.model)
@@ -134,22 +136,29 @@ class Hub:
             self._remember(listing)
         return tuple(snapshot / path for path in paths)
 
-    def _download(self, listing: Listing, file: HubFile) -> Path:
+    def _download(self, listing: Listing, file: HubFile, report: Report) -> Path:
         from huggingface_hub import hf_hub_download
 
-        try:
-            return Path(
-                hf_hub_download(
-                    listing.model.repo,
-                    file.path,
-                    revision=listing.commit,
-                    endpoint=self._endpoint,
-                    cache_dir=self._cache_folder,
-                    token=self._token,
+        attempt = 1
+        while True:
+            try:
+                return Path(
+                    hf_hub_download(
+                        listing.model.repo,
+                        file.path,
+                        revision=listing.commit,
+                        endpoint=self._endpoint,
+                        cache_dir=self._cache_folder,
+                        token=self._token,
+                    )
                 )
-            )
-        except Exception as error:
-            raise explain(error, self._situation(listing.model, path=file.path)) from error
+            except Exception as error:
+                if attempt == _ATTEMPTS or not is_network(error):
+                    situation = self._situation(listing.model, path=file.path)
+                    raise explain(error, situation) from error
+            # The library itself goes on after most losses of a connection, but not after a reset.
+            report(f"The connection was lost; downloading {file.path} again")
+            attempt += 1
 
     def _list_pinned(self, model: HubModel) -> Listing | None:
         """The cache's files, if all of the named file at the named commit is among them."""
@@ -202,6 +211,14 @@ class Hub:
         except OSError:
             # A cache that cannot be written still serves.
             return
+
+    def _check_name(self, model: HubModel) -> None:
+        from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+        try:
+            validate_repo_id(model.repo)
+        except HFValidationError as error:
+            raise explain(error, self._situation(model)) from error
 
     def _check_space(self, listing: Listing, files: Sequence[HubFile]) -> None:
         needed = sum(file.size or 0 for file in files)

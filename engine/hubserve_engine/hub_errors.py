@@ -42,6 +42,17 @@ def explain(error: Exception, situation: Situation) -> ResolveError:
     )
 
 
+def is_network(error: BaseException) -> bool:
+    """Whether the network failed, rather than the Hub said no."""
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    if isinstance(error, HfHubHTTPError | OfflineModeIsEnabled):
+        return False
+    # huggingface_hub 1 uses httpx and 2 uses httpx2, whose exceptions have no other base.
+    library = type(error).__module__.partition(".")[0]
+    return isinstance(error, ConnectionError | TimeoutError) or library in ("httpx", "httpx2")
+
+
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """The error and its causes: the library wraps a failed request in "not found in the cache"."""
     while error is not None:
@@ -81,7 +92,7 @@ def _sentence(error: BaseException, situation: Situation) -> str | None:
             return _no_hub(situation)
         case errors.LocalEntryNotFoundError():
             return None
-        case _ if _is_network(error):
+        case _ if is_network(error):
             return (
                 f"{endpoint} cannot be reached ({_reason(error)}): check the network and the"
                 " variables HF_ENDPOINT and HTTPS_PROXY, or set HF_HUB_OFFLINE=1 to use the"
@@ -170,13 +181,6 @@ def _disk(error: OSError, situation: Situation) -> str | None:
             f" {situation.endpoint} announced, and was deleted: run the command again."
         )
     return None
-
-
-def _is_network(error: BaseException) -> bool:
-    # huggingface_hub 1 uses httpx and 2 uses httpx2, whose exceptions are not OSErrors.
-    return isinstance(error, ConnectionError | TimeoutError) or type(error).__module__.startswith(
-        "httpx"
-    )
 
 
 def _reason(error: BaseException) -> str:

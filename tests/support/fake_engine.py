@@ -2,10 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hubserve_engine.errors import EngineError, InvalidRequest, Loading, ModelNotFound, Unavailable
+from hubserve_engine.errors import InvalidRequest, Loading, ModelNotFound, Unavailable
 from hubserve_engine.types import (
     Chat,
     Completed,
@@ -61,11 +61,13 @@ INFO = ModelInfo(
 class FakeEngine:
     """Each choice is `reasoning`, then `content`, piece by piece, `pause` seconds apart.
 
+    `content_of` gives each request its own content. `stuck` never comes to a first event.
     `error` is raised after `error_after` events (0: before anything). `endless` repeats the content
     for ever. `left` is set when a request is ended from outside, `requests` keeps what came.
     """
 
     content: Sequence[str] = ("Hel", "lo")
+    content_of: Callable[[Request], Sequence[str]] | None = None
     reasoning: Sequence[str] = ()
     finish: FinishReason = "stop"
     error: Exception | None = None
@@ -73,6 +75,7 @@ class FakeEngine:
     pause: float = 0.0
     silence: float = 0.0
     endless: bool = False
+    stuck: bool = False
     stage: Stage = "ready"
     requests: list[Request] = field(default_factory=list)
     chats: list[Chat] = field(default_factory=list)
@@ -108,6 +111,8 @@ class FakeEngine:
         self.active += 1
         ended = False
         try:
+            while self.stuck:
+                await asyncio.sleep(1)
             for position, event in enumerate(self._events(request)):
                 if self.error is not None and position == self.error_after:
                     ended = True
@@ -123,12 +128,13 @@ class FakeEngine:
     def _events(self, request: Request) -> Iterable[Event]:
         prompt = 7
         yield Started(prompt)
-        pieces = len(self.content) + len(self.reasoning)
-        for position in range(max(len(self.reasoning), 0)):
+        content = self.content_of(request) if self.content_of else self.content
+        pieces = len(content) + len(self.reasoning)
+        for piece in self.reasoning:
             for index in range(request.n):
-                yield Delta(index, "reasoning", self.reasoning[position])
+                yield Delta(index, "reasoning", piece)
         while True:
-            for piece in self.content:
+            for piece in content:
                 for index in range(request.n):
                     yield Delta(index, "content", piece, self._logprobs(request, piece))
             if not self.endless:
@@ -163,7 +169,3 @@ class FakeEngine:
         self.chats.append(chat)
         text = "".join(f"<{each.role}>{each.content or ''}" for each in chat.messages)
         return Rendered(text, thinking_open=False)
-
-
-def failing(error: EngineError, after: int = 0) -> FakeEngine:
-    return FakeEngine(error=error, error_after=after)

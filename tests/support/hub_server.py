@@ -16,9 +16,13 @@ import argparse
 import contextlib
 import json
 import re
+import socket
+import struct
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from functools import cache
 from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -81,7 +85,8 @@ class Fault:
     """Something that goes wrong, `times` times, where requests come to.
 
     `status` answers with that code. Otherwise the answer is right at first: `cut_after` closes the
-    connection after so many bytes of a blob, `resize` announces a size that is so much larger,
+    connection after so many bytes of a blob (with a `reset`, as a router does that has forgotten
+    the connection), `resize` announces a size that is so much larger,
     `corrupt` changes a byte of the blob and keeps its hash, `web_page` sends HTML.
     """
 
@@ -92,6 +97,7 @@ class Fault:
     message: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
     cut_after: int | None = None
+    reset: bool = False
     resize: int = 0
     corrupt: bool = False
     web_page: bool = False
@@ -99,11 +105,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Seen:
-    """A request that came in."""
+    """A request that came in; the names of headers are found in any case."""
 
     method: str
     path: str
-    headers: Mapping[str, str]
+    headers: Message
 
 
 class HubServer:
@@ -122,7 +128,9 @@ class HubServer:
         self.seen: list[Seen] = []
         handler = type("Handler", (_Handler,), {"hub": self})
         self._http = _Server(("127.0.0.1", port), handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
 
     @property
     def port(self) -> int:
@@ -179,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
-        self.hub.seen.append(Seen(self.command, path, dict(self.headers.items())))
+        self.hub.seen.append(Seen(self.command, path, self.headers))
         if path.startswith("/blobs/"):
             self._send_blob(path.removeprefix("/blobs/"))
         elif match := _ROUTE.fullmatch(path):
@@ -278,9 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
         content = file.read_bytes()
         if fault and fault.corrupt:
             content = content[:-1] + bytes([content[-1] ^ 1])
-        self._send_body(
-            content, {"ETag": f'"{digest}"'}, cut_after=fault.cut_after if fault else None
-        )
+        self._send_body(content, {"ETag": f'"{digest}"'}, fault)
 
     def _visible(self, name: str) -> Repo | None:
         """The repository; where there is none for this client, the answer is sent."""
@@ -325,13 +331,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, {"Content-Type": "application/json"}, json.dumps(value).encode())
 
     def _send_body(
-        self, content: bytes, headers: Mapping[str, str], *, cut_after: int | None = None
+        self, content: bytes, headers: Mapping[str, str], fault: Fault | None = None
     ) -> None:
         """A file, or the part of it that is asked for."""
         headers = {"Accept-Ranges": "bytes", **headers}
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if wanted is None:
-            self._send(200, headers, content, cut_after=cut_after)
+            self._send(200, headers, content, fault)
             return
         start, end = int(wanted[1]), int(wanted[2] or len(content) - 1)
         if start >= len(content):
@@ -339,10 +345,10 @@ class _Handler(BaseHTTPRequestHandler):
             return
         part = content[start : end + 1]
         place = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
-        self._send(206, {**headers, "Content-Range": place}, part, cut_after=cut_after)
+        self._send(206, {**headers, "Content-Range": place}, part, fault)
 
     def _send(
-        self, status: int, headers: Mapping[str, str], body: bytes, *, cut_after: int | None = None
+        self, status: int, headers: Mapping[str, str], body: bytes, fault: Fault | None = None
     ) -> None:
         self.send_response(status)
         for name, value in headers.items():
@@ -351,9 +357,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
-        if cut_after is not None and cut_after < len(body):
-            self.wfile.write(body[:cut_after])
+        if fault and fault.cut_after is not None and fault.cut_after < len(body):
+            self.wfile.write(body[: fault.cut_after])
             self.close_connection = True
+            if fault.reset:
+                # What is written has to be on its way first: a reset throws away what is not.
+                time.sleep(0.2)
+                at_once = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+                self.connection.close()
             return
         self.wfile.write(body)
 

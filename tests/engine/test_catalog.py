@@ -1,0 +1,199 @@
+from pathlib import Path
+
+import pytest
+from tests.support.gguf_builder import write_gguf
+from tests.support.hub_fixtures import FIXTURES, REPO, TINY, cache, hub, server
+from tests.support.hub_server import Fault, HubServer, Repo
+
+from hubserve_engine.catalog import Catalog
+from hubserve_engine.errors import ResolveError
+from hubserve_engine.hub import Hub
+
+__all__ = ["cache", "hub", "server"]
+
+
+@pytest.fixture
+def catalog(hub: Hub) -> Catalog:
+    return Catalog(hub)
+
+
+def _miss(catalog: Catalog, model: str) -> str:
+    with pytest.raises(ResolveError) as caught:
+        catalog.resolve(model)
+    message = caught.value.message
+    assert "\n" not in message and message.endswith(".")
+    return message
+
+
+@pytest.mark.parametrize(
+    ("typed", "id"),
+    [
+        (REPO, f"{REPO}:Tiny-Q4_K_M.gguf"),
+        (f"{REPO}:Tiny-Q8_0.gguf", f"{REPO}:Tiny-Q8_0.gguf"),
+        (f"{REPO}:sub/Tiny-F16.gguf", f"{REPO}:sub/Tiny-F16.gguf"),
+        (f"{REPO}:q8_0", f"{REPO}:Tiny-Q8_0.gguf"),
+        (f"{REPO}@main:F16", f"{REPO}@main:sub/Tiny-F16.gguf"),
+    ],
+)
+def test_a_model_on_the_hub(catalog: Catalog, typed: str, id: str) -> None:
+    model = catalog.resolve(typed)
+    assert model.id == id
+    assert [path.name for path in model.files] == [id.rsplit(":")[-1].rsplit("/")[-1]]
+    assert model.notices == ()
+
+
+def test_every_name_that_means_the_model(catalog: Catalog) -> None:
+    model = catalog.resolve(f"{REPO}:q4_k_m")
+    assert set(model.aliases) == {
+        REPO,
+        f"{REPO}:q4_k_m",
+        f"{REPO}:Q4_K_M",
+        "Tiny-Q4_K_M.gguf",
+        "Tiny-Q4_K_M",
+    }
+
+
+def test_the_facts_come_with_it(catalog: Catalog) -> None:
+    model = catalog.resolve(REPO)
+    assert (model.format, model.architecture, model.name) == ("gguf", "qwen35", "Tiny Qwen3.5")
+    assert model.size == TINY.stat().st_size
+
+
+def test_progress_is_told(catalog: Catalog) -> None:
+    told: list[tuple[str, str]] = []
+    catalog.resolve(REPO, progress=lambda stage, text: told.append((stage, text)))
+    assert told == [
+        ("resolving", f"Looking for {REPO}"),
+        ("downloading", "Downloading Tiny-Q4_K_M.gguf (550 KiB)"),
+        ("downloading", "Checking Tiny-Q4_K_M.gguf"),
+    ]
+
+
+def test_all_parts_of_a_split_model(catalog: Catalog, server: HubServer, tmp_path: Path) -> None:
+    names = [f"Q4_0/m-Q4_0-{i:05}-of-00003.gguf" for i in (1, 2, 3)]
+    for index, name in enumerate(names):
+        metadata = {"split.no": index, "split.count": 3}
+        write_gguf(tmp_path / name, metadata, tensors={f"t{index}": (8, 32)})
+    server.repos["o/split"] = Repo.of_files({name: tmp_path / name for name in names})
+    for typed in ("o/split", "o/split:Q4_0", f"o/split:{names[1]}"):
+        model = catalog.resolve(typed)
+        assert model.id == f"o/split:{names[0]}"
+        assert [path.name for path in model.files] == [name[5:] for name in names]
+        assert model.parameters == 3 * 8 * 32
+
+
+def test_misses_on_the_hub_name_what_is_there(catalog: Catalog) -> None:
+    assert "there is: Q4_K_M, Q8_0, F16" in _miss(catalog, f"{REPO}:Q5_K_M")
+    message = _miss(catalog, f"{REPO}:Tiny-F16.gguf")
+    assert "did you mean 'sub/Tiny-F16.gguf'?" in message and "Tiny-Q8_0.gguf" in message
+
+
+@pytest.mark.parametrize("typed", ["o/raw", "o/raw:Q4_K_M"])
+def test_a_raw_checkpoint_on_the_hub_is_recognised(
+    catalog: Catalog, server: HubServer, tmp_path: Path, typed: str
+) -> None:
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_text("{}")
+    server.repos["o/raw"] = Repo.of_folder(tmp_path)
+    message = _miss(catalog, typed)
+    assert "'o/raw' is a raw checkpoint, and exporting one to GGUF is not there yet" in message
+
+
+def test_a_repository_without_a_model(catalog: Catalog, server: HubServer, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("data")
+    server.repos["o/data"] = Repo.of_folder(tmp_path)
+    assert "neither GGUF files nor a checkpoint" in _miss(catalog, "o/data")
+
+
+def test_a_projector_is_never_picked_and_refused_by_name(
+    catalog: Catalog, server: HubServer, tmp_path: Path
+) -> None:
+    projector = write_gguf(tmp_path / "mmproj-F16.gguf", architecture="clip")
+    files = {"mmproj-F16.gguf": projector, "m-Q8_0.gguf": TINY}
+    server.repos["o/vision"] = Repo.of_files(files)
+    assert catalog.resolve("o/vision").id == "o/vision:m-Q8_0.gguf"
+    assert "there is: Q8_0" in _miss(catalog, "o/vision:F16")
+    assert "projector (mmproj)" in _miss(catalog, "o/vision:mmproj-F16.gguf")
+
+
+def test_the_cache_serves_with_a_notice(catalog: Catalog, server: HubServer) -> None:
+    catalog.resolve(REPO)
+    server.faults = [Fault("api", status=503)]
+    model = catalog.resolve(f"{REPO}:Q4_K_M")
+    (notice,) = model.notices
+    assert "503" in notice and notice.endswith("Serving the copy in the cache.")
+
+
+def test_what_the_cache_lacks_is_said_with_what_it_has(catalog: Catalog, server: HubServer) -> None:
+    catalog.resolve(REPO)
+    server.faults = [Fault("api", status=503)]
+    message = _miss(catalog, f"{REPO}:Q8_0")
+    assert "503" in message and f"Of '{REPO}' the cache has: Q4_K_M" in message
+
+
+# On this machine.
+
+
+def test_a_local_file_has_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FIXTURES)
+    monkeypatch.setenv("HOME", str(FIXTURES.parent))
+    for typed in (
+        "tiny-qwen35.gguf",
+        "./tiny-qwen35.gguf",
+        str(TINY),
+        "~/fixtures/tiny-qwen35.gguf",
+    ):
+        model = Catalog().resolve(typed)
+        assert model.id == name
+        assert model.files == (TINY,)
+        assert {"tiny-qwen35", typed} - {model.id} <= set(model.aliases)
+
+
+def test_a_folder_with_models_gives_the_usual_one(tmp_path: Path) -> None:
+    for label in ("Q8_0", "Q4_K_M"):
+        write_gguf(tmp_path / label / f"m-{label}.gguf")
+    assert Catalog().resolve(str(tmp_path)).id == "m-Q4_K_M.gguf"
+
+
+def test_a_file_of_another_name_is_judged_by_what_is_in_it(tmp_path: Path) -> None:
+    odd = write_gguf(tmp_path / "blob")
+    assert Catalog().resolve(str(odd)).files == (odd,)
+
+
+def test_local_parts(tmp_path: Path) -> None:
+    for index in range(2):
+        metadata = {"split.no": index, "split.count": 2}
+        write_gguf(tmp_path / f"m-{index + 1:05}-of-00002.gguf", metadata)
+    second = tmp_path / "m-00002-of-00002.gguf"
+    assert len(Catalog().resolve(str(second)).files) == 2
+    second.unlink()
+    message = _miss(Catalog(), str(tmp_path / "m-00001-of-00002.gguf"))
+    assert "m-00002-of-00002.gguf is missing" in message
+
+
+def test_a_local_checkpoint_is_recognised(tmp_path: Path) -> None:
+    for name in ("config.json", "model-00001-of-00002.safetensors"):
+        (tmp_path / name).write_text("{}")
+    assert "is a raw checkpoint" in _miss(Catalog(), str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("{}/empty", "neither GGUF files nor a checkpoint"),
+        ("{}/models/Modle-Q8_0.gguf", "did you mean 'Model-Q8_0.gguf'?"),
+        ("{}/models/other.gguf", "there is: Model-Q8_0.gguf"),
+        ("{}/empty/a.gguf", "no GGUF file in"),
+        ("{}/nowhere/a.gguf", "nor the folder"),
+        ("owner/repo/a.gguf", "write 'owner/repo:a.gguf'"),
+        ("owner/repo/sub/a.gguf", "write 'owner/repo:sub/a.gguf'"),
+        ("a.gguf", "'owner/repo:file.gguf'"),
+    ],
+)
+def test_local_misses_name_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, said: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    write_gguf(tmp_path / "models" / "Model-Q8_0.gguf")
+    monkeypatch.chdir(tmp_path)
+    assert said in _miss(Catalog(), typed.format(tmp_path))

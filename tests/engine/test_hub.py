@@ -1,0 +1,269 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import constants
+from tests.support.hub_fixtures import REPO, TINY, cache, hub, server
+from tests.support.hub_server import Fault, HubServer, Repo
+
+from hubserve_engine.errors import ResolveError
+from hubserve_engine.hub import Hub
+from hubserve_engine.model_id import HubModel, parse
+
+__all__ = ["cache", "hub", "server"]
+
+FILE = "Tiny-Q4_K_M.gguf"
+
+
+def _fetch(hub: Hub, *paths: str, revision: str | None = None) -> tuple[Path, ...]:
+    listing = hub.list(HubModel(REPO, revision, paths[0]))
+    return hub.fetch(listing, paths, lambda sentence: None)
+
+
+def _downloads(server: HubServer) -> list[str]:
+    return [seen.headers.get("Range", "whole") for seen in server.seen if "/blobs/" in seen.path]
+
+
+def _left_over(cache: Path) -> list[str]:
+    kept = ("CACHEDIR.TAG", ".lock")
+    return [p.name for p in cache.rglob("*") if p.is_file() and not p.name.endswith(kept)]
+
+
+def test_the_listing_has_files_sizes_and_hashes(hub: Hub) -> None:
+    files = {file.path: file for file in hub.list(HubModel(REPO)).files}
+    assert list(files) == ["README.md", FILE, "Tiny-Q8_0.gguf", "sub/Tiny-F16.gguf"]
+    assert files[FILE].size == TINY.stat().st_size
+    assert files[FILE].sha256 and not files["README.md"].sha256
+
+
+def test_a_file_is_downloaded_once(hub: Hub, server: HubServer) -> None:
+    said: list[str] = []
+    listing = hub.list(HubModel(REPO))
+    (path,) = hub.fetch(listing, [FILE], said.append)
+    assert path.read_bytes() == TINY.read_bytes()
+    assert said == [f"Downloading {FILE} (550 KiB)", f"Checking {FILE}"]
+    assert _fetch(hub, FILE) == (path,)
+    assert _downloads(server) == ["whole"]
+
+
+def test_files_in_folders_keep_their_order(hub: Hub) -> None:
+    paths = _fetch(hub, "sub/Tiny-F16.gguf", FILE)
+    assert [path.name for path in paths] == ["Tiny-F16.gguf", FILE]
+
+
+def test_the_cache_is_the_one_that_the_library_knows(hub: Hub, server: HubServer) -> None:
+    from huggingface_hub import try_to_load_from_cache
+
+    (path,) = _fetch(hub, FILE)
+    known = try_to_load_from_cache(REPO, FILE, cache_dir=hub.cache, revision="main")
+    assert known == str(path)
+
+
+def test_the_token_goes_to_the_hub_and_not_to_the_store(server: HubServer, cache: Path) -> None:
+    server.token = "hf_right"
+    server.repos[REPO].private = True
+    _fetch(Hub(endpoint=server.url, cache=cache, token="hf_right"), FILE)
+    sent = [("/blobs/" in seen.path, "Authorization" in seen.headers) for seen in server.seen]
+    assert sent == [(False, True), (False, True), (True, False)]
+
+
+def test_a_revision_is_another_set_of_files(hub: Hub, server: HubServer, tmp_path: Path) -> None:
+    old = tmp_path / "old.gguf"
+    old.write_bytes(b"GGUF, but old")
+    server.repos[REPO].revisions["v1"] = {FILE: old}
+    (path,) = _fetch(hub, FILE, revision="v1")
+    assert path.read_bytes() == b"GGUF, but old"
+    (path,) = _fetch(hub, FILE)
+    assert path.read_bytes() == TINY.read_bytes()
+
+
+def test_a_new_commit_is_noticed(hub: Hub, server: HubServer, tmp_path: Path) -> None:
+    (before,) = _fetch(hub, FILE)
+    new = tmp_path / "new.gguf"
+    new.write_bytes(b"GGUF, but new")
+    server.repos[REPO].revisions["main"][FILE] = new
+    (after,) = _fetch(hub, FILE)
+    assert after != before
+    assert after.read_bytes() == b"GGUF, but new"
+
+
+def test_a_pinned_file_in_the_cache_needs_no_network(hub: Hub, server: HubServer) -> None:
+    commit = server.repos[REPO].commit("main")
+    (first,) = _fetch(hub, FILE, revision=commit)
+    server.seen.clear()
+    assert _fetch(hub, FILE, revision=commit) == (first,)
+    assert server.seen == []
+    _fetch(hub, "Tiny-Q8_0.gguf", revision=commit)
+    assert server.seen != []
+
+
+def test_a_connection_cut_half_way_is_taken_up_again(
+    hub: Hub, server: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The library writes, and so can go on from, whole pieces of this size.
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 50_000)
+    server.faults = [Fault("blob", times=1, cut_after=120_000)]
+    (path,) = _fetch(hub, FILE)
+    assert path.read_bytes() == TINY.read_bytes()
+    assert _downloads(server) == ["whole", "bytes=100000-"]
+
+
+def test_a_connection_that_is_reset_is_made_again(hub: Hub, server: HubServer) -> None:
+    server.faults = [Fault("blob", times=2, cut_after=120_000, reset=True)]
+    said: list[str] = []
+    (path,) = hub.fetch(hub.list(HubModel(REPO)), [FILE], said.append)
+    assert path.read_bytes() == TINY.read_bytes()
+    assert said.count(f"The connection was lost; downloading {FILE} again") == 2
+
+
+def test_a_connection_that_is_always_reset_is_given_up(hub: Hub, server: HubServer) -> None:
+    server.faults = [Fault("blob", cut_after=1000, reset=True)]
+    with pytest.raises(ResolveError, match=r"cannot be reached .*reset"):
+        _fetch(hub, FILE)
+    assert len(_downloads(server)) == 3
+
+
+def test_a_damaged_file_is_deleted_and_said(hub: Hub, server: HubServer, cache: Path) -> None:
+    server.faults = [Fault("blob", times=1, corrupt=True)]
+    with pytest.raises(ResolveError, match=r"'Tiny-Q4_K_M\.gguf'.*SHA-256.*deleted"):
+        _fetch(hub, FILE)
+    assert _left_over(cache) == []
+    (path,) = _fetch(hub, FILE)
+    assert path.read_bytes() == TINY.read_bytes()
+
+
+def test_a_file_of_another_size_is_deleted_and_said(
+    hub: Hub, server: HubServer, cache: Path
+) -> None:
+    server.faults = [Fault("resolve", times=1, resize=10)]
+    with pytest.raises(ResolveError, match=r"another size.*deleted.*run the command again"):
+        _fetch(hub, FILE)
+    assert _left_over(cache) == []
+
+
+def test_a_full_disk_is_noticed_before_the_download(
+    hub: Hub, server: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
+    with pytest.raises(ResolveError, match=r"needs 550 KiB and .* has 1000 bytes free.*HF_HOME"):
+        _fetch(hub, FILE)
+    assert _downloads(server) == []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("api", status=503),
+        Fault("api", status=429),
+        Fault("api", status=404, code="RepoNotFound"),
+        Fault("api", status=403, code="GatedRepo"),
+        Fault("api", web_page=True),
+    ],
+    ids=str,
+)
+def test_when_the_hub_does_not_help_the_cache_does(
+    hub: Hub, server: HubServer, fault: Fault
+) -> None:
+    (path,) = _fetch(hub, FILE)
+    server.faults = [fault]
+    listing = hub.list(HubModel(REPO))
+    assert listing.cached and server.url in listing.cached
+    assert listing.paths == [FILE]
+    assert hub.fetch(listing, [FILE], lambda sentence: None) == (path,)
+
+
+def test_without_a_network_the_cache_serves(hub: Hub, cache: Path) -> None:
+    (path,) = _fetch(hub, FILE)
+    nowhere = Hub(endpoint="http://127.0.0.1:9", cache=cache)
+    listing = nowhere.list(HubModel(REPO, None, FILE))
+    assert listing.cached and "http://127.0.0.1:9 cannot be reached" in listing.cached
+    assert nowhere.fetch(listing, [FILE], lambda sentence: None) == (path,)
+
+
+def test_a_missing_revision_is_not_made_up_from_the_cache(hub: Hub) -> None:
+    _fetch(hub, FILE)
+    with pytest.raises(ResolveError, match="no revision 'v9'; there is: main"):
+        hub.list(HubModel(REPO, "v9"))
+
+
+# What the library reads when it is imported needs a process of its own.
+
+_PROGRAM = """
+import json, sys
+from hubserve_engine.catalog import Catalog
+from hubserve_engine.errors import ResolveError
+try:
+    model = Catalog().resolve(sys.argv[1])
+except ResolveError as error:
+    print(json.dumps({"error": error.message}))
+else:
+    print(json.dumps({"id": model.id, "file": str(model.files[0]), "notices": model.notices}))
+"""
+
+
+def _resolve(model: str, **variables: str) -> Any:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "HUGGING"))}
+    command = [sys.executable, "-c", _PROGRAM, model]
+    ended = subprocess.run(
+        command, env=clean | variables, capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_the_variables_that_users_know(server: HubServer, tmp_path: Path) -> None:
+    server.token = "hf_right"
+    server.repos[REPO].private = True
+    home = str(tmp_path / "home")
+    found = _resolve(REPO, HF_ENDPOINT=server.url, HF_HOME=home, HF_TOKEN="hf_right")
+    assert found["id"] == f"{REPO}:{FILE}"
+    assert found["file"].startswith(home)
+    refused = _resolve(REPO, HF_ENDPOINT=server.url, HF_HOME=str(tmp_path / "other"))
+    assert "set HF_TOKEN" in refused["error"]
+
+
+def test_offline_only_the_cache_is_asked(server: HubServer, tmp_path: Path) -> None:
+    variables = {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home")}
+    named = f"{REPO}:Q4_K_M"
+    missing = _resolve(named, **variables, HF_HUB_OFFLINE="1")
+    assert "unset it to download" in missing["error"]
+    assert variables["HF_HOME"] in missing["error"]
+    online = _resolve(named, **variables)
+    server.seen.clear()
+    offline = _resolve(named, **variables, HF_HUB_OFFLINE="1")
+    assert offline["file"] == online["file"]
+    assert "HF_HUB_OFFLINE is set" in offline["notices"][0]
+    other = _resolve(f"{REPO}:Q8_0", **variables, HF_HUB_OFFLINE="1")
+    assert "unset it" in other["error"] and "the cache has: Q4_K_M" in other["error"]
+    assert server.seen == []
+
+
+def test_the_command_line_serves_single_files(tmp_path: Path) -> None:
+    script = Path(__file__).parent.parent / "support" / "hub_server.py"
+    place = f"unsloth/Qwen3.5-4B-GGUF:Qwen3.5-4B-Q4_K_M.gguf={TINY}"
+    process = subprocess.Popen(
+        [sys.executable, script, "--file", place], stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            name, _, url = process.stdout.readline().strip().partition("=")
+            found = _resolve("unsloth/Qwen3.5-4B-GGUF", **{name: url, "HF_HOME": str(tmp_path)})
+            assert found["id"] == "unsloth/Qwen3.5-4B-GGUF:Qwen3.5-4B-Q4_K_M.gguf"
+        finally:
+            process.terminate()
+
+
+def test_a_repository_can_be_made_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.gguf").write_bytes(b"GGUF")
+    model = parse("o/r:sub/a.gguf")
+    assert isinstance(model, HubModel)
+    with HubServer({"o/r": Repo.of_folder(tmp_path)}) as server:
+        assert Hub(endpoint=server.url).list(model).paths == ["sub/a.gguf"]

@@ -1,0 +1,35 @@
+"""What scripts/fetch-models and scripts/fetch-templates have put on this machine.
+
+A test that needs what is not there is skipped. Where HUBSERVE_REQUIRE_MODELS is set, as in CI, it
+fails instead, if it is of what CI fetches: SmolLM2 and the templates.
+"""
+
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from scripts.fetch import MODELS, models_directory, templates_directory
+
+
+def real_model(name: str) -> Path:
+    """The GGUF file of a model that `scripts/fetch-models --help` names."""
+    path = models_directory() / MODELS[name].file
+    if not path.exists():
+        _missing(f"scripts/fetch-models {name}", required=name == "smollm2")
+    return path
+
+
+def real_templates() -> list[Path]:
+    """The chat templates of llama.cpp's collection, by name."""
+    found = sorted(templates_directory().glob("*.jinja"))
+    if not found:
+        _missing("scripts/fetch-templates", required=True)
+    return found
+
+
+def _missing(script: str, *, required: bool) -> NoReturn:
+    reason = f"not fetched; {script} does that"
+    if required and os.environ.get("HUBSERVE_REQUIRE_MODELS"):
+        pytest.fail(reason)
+    pytest.skip(reason)
