@@ -51,7 +51,6 @@ class Cursor:
         stands or the last string ends. One position a string is all that is kept: a vocabulary
         has hundreds of thousands of them.
         """
-        self.require(8 * count)
         view, end, position, unpack = self._view, self._end, self.position, _U64.unpack_from
         positions = array("Q", (position,))
         keep = positions.append

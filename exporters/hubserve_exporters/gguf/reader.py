@@ -114,7 +114,10 @@ def _map(path: str | os.PathLike[str]) -> memoryview:
             raise GGUFError(
                 f"the file has {status.st_size} bytes, a GGUF file at least {_HEADER_BYTES}"
             )
-        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        try:
+            return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        except (OSError, OverflowError, ValueError) as error:
+            raise GGUFError(f"the file cannot be mapped into memory: {error}") from None
     finally:
         os.close(descriptor)
 

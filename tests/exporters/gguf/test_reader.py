@@ -272,7 +272,7 @@ def test_every_shorter_version_of_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(GGUFError, match="folder"):
+    with pytest.raises(GGUFError, match="this is a folder"):
         open_gguf(tmp_path)
 
 
@@ -280,7 +280,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 def test_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     path = tmp_path / "pipe.gguf"
     os.mkfifo(path)
-    with pytest.raises(GGUFError, match="pipe"):
+    with pytest.raises(GGUFError, match="this is a device or a pipe"):
         open_gguf(path)
 
 
