@@ -137,12 +137,8 @@ def test_what_the_cache_lacks_is_said_with_what_it_has(catalog: Catalog, server:
 def test_a_local_file_has_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FIXTURES)
     monkeypatch.setenv("HOME", str(FIXTURES.parent))
-    for typed in (
-        "tiny-qwen35.gguf",
-        "./tiny-qwen35.gguf",
-        str(TINY),
-        "~/fixtures/tiny-qwen35.gguf",
-    ):
+    name = "tiny-qwen35.gguf"
+    for typed in (name, f"./{name}", str(TINY), f"~/fixtures/{name}"):
         model = Catalog().resolve(typed)
         assert model.id == name
         assert model.files == (TINY,)

@@ -1,0 +1,190 @@
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hubserve_engine.catalog import Catalog, ResolvedModel
+from hubserve_engine.config import FlashAttention, ModelConfig
+from hubserve_engine.gguf_state import StateSize
+from hubserve_engine.hardware import Gpu, Hardware
+from hubserve_engine.select import choose
+from hubserve_engine.types import Sampling
+
+TESTS = Path(__file__).parent.parent
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+# As Qwen3.5-4B in Q4_K_M: 8 of 32 layers with attention.
+MODEL = ResolvedModel(
+    id="owner/repo:model-Q4_K_M.gguf",
+    aliases=(),
+    files=(Path("model-Q4_K_M.gguf"),),
+    architecture="qwen35",
+    name=None,
+    quantization="Q4_K_M",
+    size=int(2.5 * GIB),
+    parameters=4 * 10**9,
+    vocabulary=248_320,
+    embedding_length=2560,
+    context_trained=262_144,
+    layers=32,
+    state=StateSize(per_token=32 * KIB, per_sequence=50 * MIB, heads=16, windowed=False),
+    chat_template=None,
+    sampling=Sampling(),
+)
+MACHINE = Hardware(cores=8, memory_total=32 * GIB, memory_free=24 * GIB)
+CARD = Gpu("Card", 24 * GIB, 20 * GIB)
+
+
+def _config(context: int | None = None, flash_attention: FlashAttention = "auto") -> ModelConfig:
+    return ModelConfig(MODEL.id, context_length=context, flash_attention=flash_attention)
+
+
+@pytest.mark.parametrize(
+    ("model", "free", "context", "limit"),
+    [
+        (MODEL, 24 * GIB, 32768, "32768 by default"),
+        (replace(MODEL, context_trained=0), 24 * GIB, 32768, "32768 by default"),
+        (replace(MODEL, context_trained=32768), 24 * GIB, 32768, "trained length"),
+        (replace(MODEL, context_trained=2048), 24 * GIB, 2048, "trained length"),
+        (replace(MODEL, context_trained=1000), 24 * GIB, 1024, "trained length"),
+        (replace(MODEL, context_trained=100), 24 * GIB, 256, "trained length"),
+        (MODEL, 4 * GIB, None, "half of the free memory (1.5 GiB)"),
+        (MODEL, 3 * GIB, 512, "half of the free memory (512 MiB)"),
+        (MODEL, 1 * GIB, 512, "half of the free memory (0 bytes)"),
+    ],
+)
+def test_the_context_is_the_smallest_of_three(
+    model: ResolvedModel, free: int, context: int | None, limit: str
+) -> None:
+    choice = choose(model, replace(MACHINE, memory_free=free), _config())
+    assert choice.context_limit == limit
+    if context is not None:
+        assert choice.context_length == context
+
+
+@given(
+    st.integers(3 * GIB, 16 * GIB),
+    st.integers(1024, 2**18),
+    st.integers(KIB, 512 * KIB),
+    st.integers(0, 100 * MIB),
+    st.integers(1, 16),
+)
+def test_what_is_chosen_fits_half_and_the_next_step_does_not(
+    free: int, trained: int, per_token: int, per_sequence: int, parallel: int
+) -> None:
+    state = StateSize(per_token, per_sequence, heads=16, windowed=False)
+    model = replace(MODEL, state=state, context_trained=trained)
+    machine = replace(MACHINE, memory_free=free)
+    config = replace(_config(), parallel=parallel)
+    choice = choose(model, machine, config)
+    half = (free - model.size) // 2
+    assert choice.context_length % 256 == 0
+    assert choice.context_length <= max(trained + 255, 512)
+    if choice.context_length > 512:
+        assert choice.memory - model.size <= half
+    if choice.context_limit.startswith("half"):
+        longer = replace(config, context_length=choice.context_length + 256)
+        assert choose(model, machine, longer).memory - model.size > half
+
+
+def test_a_context_that_is_asked_for_is_taken() -> None:
+    choice = choose(MODEL, MACHINE, _config(5000))
+    assert (choice.context_length, choice.context_limit) == (5120, "--ctx-size")
+    assert choice.notices == ()
+
+
+def test_more_than_the_trained_length_is_taken_with_a_notice() -> None:
+    model = replace(MODEL, context_trained=4096)
+    choice = choose(model, MACHINE, _config(8192))
+    assert choice.context_length == 8192
+    assert "--ctx-size 8192 is more than the 4096 tokens" in choice.notices[0]
+
+
+def test_more_than_the_memory_is_taken_with_a_notice() -> None:
+    choice = choose(MODEL, replace(MACHINE, memory_free=4 * GIB), _config(262_144))
+    assert choice.context_length == 262_144
+    assert "4 GiB is free" in choice.notices[0] and "smaller --ctx-size" in choice.notices[0]
+
+
+def test_weights_beyond_the_memory_are_loaded_with_a_notice() -> None:
+    choice = choose(MODEL, replace(MACHINE, memory_free=2 * GIB), _config())
+    assert choice.context_length == 512
+    assert "weights (2.5 GiB) do not fit the free memory (2 GiB)" in choice.notices[0]
+
+
+@pytest.mark.parametrize(("asked", "threads"), [(None, 8), (3, 3)])
+def test_threads(asked: int | None, threads: int) -> None:
+    config = replace(_config(), threads=asked)
+    assert choose(MODEL, MACHINE, config).threads == threads
+
+
+@pytest.mark.parametrize(
+    ("asked", "gpus", "on"),
+    [
+        ("auto", (), False),
+        ("auto", (CARD,), True),
+        ("on", (), True),
+        ("off", (CARD,), False),
+    ],
+)
+def test_flash_attention(asked: FlashAttention, gpus: tuple[Gpu, ...], on: bool) -> None:
+    choice = choose(MODEL, replace(MACHINE, gpus=gpus), _config(flash_attention=asked))
+    assert choice.flash_attention is on
+
+
+@pytest.mark.parametrize(
+    ("gpus", "asked", "layers"),
+    [
+        ((), None, 0),
+        ((), 99, 0),
+        ((CARD,), None, -1),
+        ((CARD,), 0, 0),
+        ((CARD,), 7, 7),
+        ((replace(CARD, memory_free=int(1.25 * GIB)),), None, 12),
+        ((replace(CARD, memory_free=2 * GIB), replace(CARD, memory_free=2 * GIB)), None, -1),
+    ],
+)
+def test_layers_on_the_gpu(gpus: tuple[Gpu, ...], asked: int | None, layers: int) -> None:
+    config = replace(_config(), gpu_layers=asked)
+    choice = choose(MODEL, replace(MACHINE, gpus=gpus), config)
+    assert choice.gpu_layers == layers
+    assert choice.micro_batch == (512 if layers else 256)
+
+
+def test_the_memory_of_the_gpu_counts_where_the_model_is_on_it() -> None:
+    machine = replace(MACHINE, memory_free=64 * GIB, gpus=(replace(CARD, memory_free=4 * GIB),))
+    assert choose(MODEL, machine, _config()).context_limit == "half of the free memory (1.5 GiB)"
+    on_cpu = replace(_config(), gpu_layers=0)
+    assert choose(MODEL, machine, on_cpu).context_limit == "32768 by default"
+
+
+def test_the_engine_is_named_with_its_reason() -> None:
+    choice = choose(MODEL, MACHINE, _config())
+    assert (choice.engine, choice.engine_reason) == ("llama.cpp", "the model is a GGUF file")
+
+
+@pytest.mark.parametrize("context", [2048, 16384])
+@pytest.mark.parametrize("flash_attention", ["off", "on"])
+@pytest.mark.parametrize("name", ["tiny-llama.gguf", "tiny-qwen35.gguf"])
+def test_the_estimate_is_what_llama_cpp_allocates(
+    name: str, flash_attention: FlashAttention, context: int
+) -> None:
+    path = TESTS / "fixtures" / name
+    model = Catalog().resolve(str(path))
+    config = replace(_config(context, flash_attention), model=name)
+    choice = choose(model, MACHINE, config)
+    script = TESTS / "support" / "llama_cpp_sizes.py"
+    flash = "1" if flash_attention == "on" else "0"
+    command = [sys.executable, str(script), str(path), str(context), flash, str(config.parallel)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    sizes = json.loads(ended.stdout)
+
+    stored = model.state.per_token * context + model.state.per_sequence * config.parallel
+    assert stored == pytest.approx(sizes["KV"] + sizes["RS"], abs=0.02 * MIB)
+    allocated = sum(sizes.values())
+    assert allocated <= choice.memory - model.size <= 1.5 * allocated
