@@ -32,9 +32,10 @@ _KNOWN_STRANGERS = (
     (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with git lfs pull"),
     (b"<", "a web page, saved in place of the file; download it again"),
     (b"PK", "a zip archive or a PyTorch checkpoint"),
-    (b"lmgg", "a model in a format older than GGUF; look for a GGUF version of it"),
-    (b"fmgg", "a model in a format older than GGUF; look for a GGUF version of it"),
-    (b"tjgg", "a model in a format older than GGUF; look for a GGUF version of it"),
+    (
+        (b"lmgg", b"fmgg", b"tjgg"),
+        "a model in a format older than GGUF; look for a GGUF version of it",
+    ),
 )
 
 

@@ -1,5 +1,6 @@
 """Whatever the bytes are: an answer or a GGUFError, and soon, and in little memory."""
 
+import mmap
 import struct
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.fetched import real_model
 
 from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.reader import GGUFFile, open_gguf
@@ -21,7 +23,7 @@ with open_gguf(FIXTURE) as _file:
 BORDERS = [2**bits + delta for bits in (0, 7, 8, 15, 16, 31, 32, 62, 63, 64) for delta in (-1, 0)]
 
 
-def read_all(content: bytes) -> None:
+def read_all(content: bytes | mmap.mmap) -> None:
     """Opens these bytes as a file's and looks at everything that they hold."""
     try:
         file = GGUFFile(memoryview(content))
@@ -36,17 +38,19 @@ def read_all(content: bytes) -> None:
 
 
 @given(st.binary(max_size=2000))
+@settings(deadline=None)
 def test_any_bytes(content: bytes) -> None:
     read_all(content.ljust(24, b"\0"))
 
 
 @given(st.sampled_from([2, 3]), st.integers(0, 5), st.integers(0, 5), st.binary(max_size=2000))
+@settings(deadline=None)
 def test_any_bytes_behind_a_header(version: int, tensors: int, keys: int, content: bytes) -> None:
     read_all(b"GGUF" + struct.pack("<IQQ", version, tensors, keys) + content)
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_real_file_with_changed_bytes(data: st.DataObject) -> None:
     content = bytearray(REAL)
     position = st.integers(0, REAL_HEADER_BYTES - 1)
@@ -56,7 +60,7 @@ def test_a_real_file_with_changed_bytes(data: st.DataObject) -> None:
 
 
 @given(st.integers(4, REAL_HEADER_BYTES - 8), st.sampled_from([4, 8]), st.sampled_from(BORDERS))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_real_file_with_a_number_at_a_border(where: int, width: int, number: int) -> None:
     content = bytearray(REAL)
     content[where : where + width] = number.to_bytes(9, "little")[:width]
@@ -64,15 +68,40 @@ def test_a_real_file_with_a_number_at_a_border(where: int, width: int, number: i
 
 
 @given(st.integers(24, REAL_HEADER_BYTES - 1), st.integers(0, 64), st.binary(max_size=64))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_real_file_with_a_piece_put_in_or_taken_out(where: int, out: int, piece: bytes) -> None:
     read_all(REAL[:where] + piece + REAL[where + out :])
 
 
 @given(st.integers(24, len(REAL) - 1))
+@settings(deadline=None)
 def test_a_real_file_cut_anywhere_is_refused(size: int) -> None:
     with pytest.raises(GGUFError):
         GGUFFile(memoryview(REAL[:size]))
+
+
+@pytest.mark.model
+def test_a_model_that_people_use_with_changed_bytes() -> None:
+    path = real_model("smollm2")
+    with open_gguf(path) as file:
+        header_bytes = file.data_offset
+    # Its vocabulary is most of the header; the ends are where the structure is.
+    position = st.one_of(
+        st.integers(0, 4000),
+        st.integers(header_bytes - 20_000, header_bytes - 1),
+        st.integers(0, header_bytes - 1),
+    )
+
+    @given(st.dictionaries(position, st.integers(0, 255), max_size=8))
+    @settings(deadline=None)
+    def change(changes: dict[int, int]) -> None:
+        with path.open("rb") as source:
+            content = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_COPY)
+        for where, byte in changes.items():
+            content[where] = byte
+        read_all(content)
+
+    change()
 
 
 def u32(value: int) -> bytes:
