@@ -4,15 +4,14 @@ All of it goes through huggingface_hub, whose cache and HF_* variables users kno
 slow, so it happens where the Hub is really needed.
 """
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.gguf_files import pick
+from hubserve_engine.hub_cache import HubCache, delete, sha256_of
 from hubserve_engine.hub_errors import Situation, explain, is_network
 from hubserve_engine.model_id import HubModel
 from hubserve_engine.units import size_text
@@ -76,11 +75,11 @@ class Hub:
         return (self._endpoint or constants.ENDPOINT).rstrip("/")
 
     @property
-    def cache(self) -> Path:
-        """The folder that holds all cached repositories."""
+    def cache(self) -> HubCache:
+        """The cache that files are kept in."""
         from huggingface_hub import constants
 
-        return self._cache_folder or Path(constants.HF_HUB_CACHE)
+        return HubCache(self._cache_folder or Path(constants.HF_HUB_CACHE))
 
     def list(self, model: HubModel) -> Listing:
         """The files of a repository.
@@ -90,7 +89,6 @@ class Hub:
         """
         from huggingface_hub import HfApi, constants, errors
 
-        self._check_name(model)
         if pinned := self._list_pinned(model):
             return pinned
         if constants.HF_HUB_OFFLINE:
@@ -114,27 +112,26 @@ class Hub:
             HubFile(sibling.rfilename, sibling.size, sibling.lfs.sha256 if sibling.lfs else None)
             for sibling in info.siblings or ()
         )
-        return Listing(model, info.sha or "", files)
+        return Listing(model, info.sha or model.revision or "main", files)
 
     def fetch(self, listing: Listing, paths: Sequence[str], report: Report) -> tuple[Path, ...]:
         """The files on disk, downloaded where the cache lacks them, and then checked.
 
         Raises ResolveError; a file that is not what the Hub announced is deleted first.
         """
-        snapshot = self._repo_folder(listing.model) / "snapshots" / listing.commit
-        wanted = {file.path: file for file in listing.files if file.path in paths}
-        absent = [wanted[path] for path in paths if not (snapshot / path).is_file()]
-        if absent:
-            self._check_space(listing, absent)
+        model, commit, cache = listing.model, listing.commit, self.cache
+        found = {path: cache.find(model, commit, path) for path in paths}
+        absent = [f for f in listing.files if f.path in found and found[f.path] is None]
+        self._check_space(model, absent)
         for file in absent:
             report(f"Downloading {file.path}" + (f" ({size_text(file.size)})" if file.size else ""))
-            path = self._download(listing, file, report)
+            found[file.path] = path = self._download(listing, file, report)
             if file.sha256:
                 report(f"Checking {file.path}")
-                _check_hash(path, file, listing.model)
+                _check_hash(path, file, model)
         if listing.cached is None:
-            self._remember(listing)
-        return tuple(snapshot / path for path in paths)
+            cache.remember(model, commit)
+        return tuple(path for path in found.values() if path is not None)
 
     def _download(self, listing: Listing, file: HubFile, report: Report) -> Path:
         from huggingface_hub import hf_hub_download
@@ -176,68 +173,27 @@ class Hub:
         listing = self._list_cache(model, "HF_HUB_OFFLINE is set: unset it to ask the Hub.")
         if listing is None:
             raise ResolveError(
-                f"{model.place!r} is not in the cache ({self.cache}) and HF_HUB_OFFLINE is set:"
-                " unset it to download the model, or name one that is in the cache.",
+                f"{model.place!r} is not in the cache ({self.cache.folder}) and HF_HUB_OFFLINE is"
+                " set: unset it to download the model, or name one that is in the cache.",
                 param="model",
             )
         return listing
 
     def _list_cache(self, model: HubModel, why: str | None = None) -> Listing | None:
-        folder = self._repo_folder(model)
-        revision = model.revision or "main"
-        reference = folder / "refs" / revision
-        commit = reference.read_text().strip() if reference.is_file() else revision
-        snapshot = folder / "snapshots" / commit
-        files = [path for path in snapshot.rglob("*") if path.is_file()]
-        if not files:
-            return None
-        listed = tuple(HubFile(path.relative_to(snapshot).as_posix()) for path in sorted(files))
-        return Listing(model, commit, listed, cached=why)
+        cache = self.cache
+        commit = cache.commit(model)
+        files = tuple(HubFile(path) for path in cache.files(model, commit))
+        return Listing(model, commit, files, cached=why) if files else None
 
-    def _remember(self, listing: Listing) -> None:
-        """Notes the commit of a branch, as the library does for what it resolves itself.
-
-        Downloads are pinned to the commit of the listing, so it does not see the branch's name.
-        """
-        revision = listing.model.revision or "main"
-        if _is_commit(revision):
-            return
-        reference = self._repo_folder(listing.model) / "refs" / revision
-        if reference.is_file() and reference.read_text().strip() == listing.commit:
-            return
-        try:
-            reference.parent.mkdir(parents=True, exist_ok=True)
-            reference.write_text(listing.commit)
-        except OSError:
-            # A cache that cannot be written still serves.
-            return
-
-    def _check_name(self, model: HubModel) -> None:
-        from huggingface_hub.utils import HFValidationError, validate_repo_id
-
-        try:
-            validate_repo_id(model.repo)
-        except HFValidationError as error:
-            raise explain(error, self._situation(model)) from error
-
-    def _check_space(self, listing: Listing, files: Sequence[HubFile]) -> None:
+    def _check_space(self, model: HubModel, files: Sequence[HubFile]) -> None:
         needed = sum(file.size or 0 for file in files)
-        folder = self.cache
-        while not folder.exists() and folder != folder.parent:
-            folder = folder.parent
-        free = shutil.disk_usage(folder).free
+        folder, free = self.cache.free()
         if needed > free:
             raise ResolveError(
-                f"{listing.model.place!r} needs {size_text(needed)} and {folder} has"
-                f" {size_text(free)} free: make room there, or set HF_HOME to a folder on a larger"
-                " disk.",
+                f"{model.place!r} needs {size_text(needed)} and {folder} has {size_text(free)}"
+                " free: make room there, or set HF_HOME to a folder on a larger disk.",
                 param="model",
             )
-
-    def _repo_folder(self, model: HubModel) -> Path:
-        from huggingface_hub.file_download import repo_folder_name
-
-        return self.cache / repo_folder_name(repo_id=model.repo, repo_type="model")
 
     def _situation(
         self, model: HubModel, *, path: str | None = None, revisions: tuple[str, ...] = ()
@@ -245,7 +201,7 @@ class Hub:
         from huggingface_hub import get_token
 
         has_token = bool(self._token or get_token())
-        return Situation(model, self.endpoint, str(self.cache), has_token, path, revisions)
+        return Situation(model, self.endpoint, str(self.cache.folder), has_token, path, revisions)
 
 
 def _is_commit(revision: str) -> bool:
@@ -253,16 +209,10 @@ def _is_commit(revision: str) -> bool:
 
 
 def _check_hash(path: Path, file: HubFile, model: HubModel) -> None:
-    with path.open("rb") as content:
-        found = file_digest(content, "sha256").hexdigest()
+    found = sha256_of(path)
     if found == file.sha256:
         return
-    # The snapshot's entry is a link to the content, which may itself be one.
-    link: Path | None = path
-    while link is not None:
-        target = link.parent / link.readlink() if link.is_symlink() else None
-        link.unlink(missing_ok=True)
-        link = target
+    delete(path)
     raise ResolveError(
         f"{file.path!r} of {model.place!r} arrived damaged (its SHA-256 is {found[:12]}…, not"
         f" {str(file.sha256)[:12]}…) and was deleted: run the command again to download it anew.",

@@ -47,11 +47,11 @@ class Choice:
 def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Choice:
     """Chooses what `config` leaves open; what it sets is kept, with a notice if it looks bad."""
     gpu_layers = _gpu_layers(model, hardware, config)
-    on_gpu = gpu_layers != 0
+    on_gpu = bool(hardware.gpus) and gpu_layers != 0
     flash_attention = {"on": True, "off": False, "auto": on_gpu}[config.flash_attention]
     micro_batch = _MICRO_BATCH_GPU if on_gpu else _MICRO_BATCH_CPU
     need = _Need(model, config.parallel, micro_batch, flash_attention)
-    free = _free(hardware, gpu_layers)
+    free = _free(hardware, gpu_layers) if on_gpu else hardware.memory_free
     context, limit = _context(need, free - model.size, config.context_length)
     memory = model.size + need.bytes(context)
     return Choice(
@@ -123,11 +123,14 @@ def _last_fitting(contexts: Sequence[int], need: _Need, room: int) -> int:
 
 
 def _gpu_layers(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> int:
-    """Layers on GPUs, -1 for all; as many as leave a fifth of the GPUs' memory for the state."""
-    if not hardware.gpus:
-        return 0
+    """Layers on GPUs, -1 for all; as many as leave a fifth of the GPUs' memory for the state.
+
+    A number that was asked for is passed on even if no GPU was found: the backend knows better.
+    """
     if config.gpu_layers is not None:
         return config.gpu_layers
+    if not hardware.gpus:
+        return 0
     room = sum(gpu.memory_free for gpu in hardware.gpus) * 4 // 5
     if model.size <= room:
         return -1
@@ -135,10 +138,8 @@ def _gpu_layers(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -
 
 
 def _free(hardware: Hardware, gpu_layers: int) -> int:
-    """Memory where the weights and the state go."""
+    """Memory for a model that is on GPUs, wholly or with the other layers beside them."""
     on_gpus = sum(gpu.memory_free for gpu in hardware.gpus)
-    if gpu_layers == 0:
-        return hardware.memory_free
     return on_gpus if gpu_layers < 0 else on_gpus + hardware.memory_free
 
 

@@ -60,7 +60,7 @@ def test_the_cache_is_the_one_that_the_library_knows(hub: Hub, server: HubServer
     from huggingface_hub import try_to_load_from_cache
 
     (path,) = _fetch(hub, FILE)
-    known = try_to_load_from_cache(REPO, FILE, cache_dir=hub.cache, revision="main")
+    known = try_to_load_from_cache(REPO, FILE, cache_dir=hub.cache.folder, revision="main")
     assert known == str(path)
 
 

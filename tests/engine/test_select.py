@@ -141,7 +141,7 @@ def test_flash_attention(asked: FlashAttention, gpus: tuple[Gpu, ...], on: bool)
     ("gpus", "asked", "layers"),
     [
         ((), None, 0),
-        ((), 99, 0),
+        ((), 99, 99),
         ((CARD,), None, -1),
         ((CARD,), 0, 0),
         ((CARD,), 7, 7),
@@ -153,7 +153,7 @@ def test_layers_on_the_gpu(gpus: tuple[Gpu, ...], asked: int | None, layers: int
     config = replace(_config(), gpu_layers=asked)
     choice = choose(MODEL, replace(MACHINE, gpus=gpus), config)
     assert choice.gpu_layers == layers
-    assert choice.micro_batch == (512 if layers else 256)
+    assert choice.micro_batch == (512 if gpus and layers else 256)
 
 
 def test_the_memory_of_the_gpu_counts_where_the_model_is_on_it() -> None:

@@ -1,0 +1,84 @@
+"""The cache of huggingface_hub on disk, where its own functions need a network or do not reach.
+
+The layout is public: `models--owner--name` has `refs/BRANCH` with a commit in it,
+`snapshots/COMMIT` with links by file name, and `blobs` with what they point to.
+"""
+
+import shutil
+from collections.abc import Iterable
+from hashlib import file_digest
+from pathlib import Path
+
+from hubserve_engine.model_id import HubModel
+
+
+class HubCache:
+    """All cached repositories, below one folder. It need not be there yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def commit(self, model: HubModel) -> str:
+        """The commit that a revision was at when it was last seen; the revision if never."""
+        revision = model.revision or "main"
+        reference = self._repository(model) / "refs" / revision
+        return reference.read_text().strip() if reference.is_file() else revision
+
+    def files(self, model: HubModel, commit: str) -> list[str]:
+        """The paths of the files that are there at a commit."""
+        snapshot = self._snapshot(model, commit)
+        files = (path for path in snapshot.rglob("*") if path.is_file())
+        return sorted(path.relative_to(snapshot).as_posix() for path in files)
+
+    def find(self, model: HubModel, commit: str, path: str) -> Path | None:
+        """A file at a commit; None where it is not there."""
+        file = self._snapshot(model, commit) / path
+        return file if file.is_file() else None
+
+    def remember(self, model: HubModel, commit: str) -> None:
+        """Notes the commit of a branch or tag, as the library does for what it resolves itself.
+
+        A download by commit does not tell it the name, by which the files are looked for offline.
+        """
+        revision = model.revision or "main"
+        if revision == commit or self.commit(model) == commit:
+            return
+        reference = self._repository(model) / "refs" / revision
+        try:
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            reference.write_text(commit)
+        except OSError:
+            # A cache that cannot be written still serves.
+            return
+
+    def free(self) -> tuple[Path, int]:
+        """The folder whose disk holds the cache, and the bytes that are free on it."""
+        folder = self.folder
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        return folder, shutil.disk_usage(folder).free
+
+    def _snapshot(self, model: HubModel, commit: str) -> Path:
+        return self._repository(model) / "snapshots" / commit
+
+    def _repository(self, model: HubModel) -> Path:
+        return self.folder / f"models--{model.repo.replace('/', '--')}"
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's content, as hex digits."""
+    with path.open("rb") as content:
+        return file_digest(content, "sha256").hexdigest()
+
+
+def delete(path: Path) -> None:
+    """Deletes a cached file: its link in the snapshot, and the content with all links to it."""
+    for link in list(_chain(path)):
+        link.unlink(missing_ok=True)
+
+
+def _chain(path: Path) -> Iterable[Path]:
+    yield path
+    while path.is_symlink():
+        path = path.parent / path.readlink()
+        yield path
