@@ -6,7 +6,7 @@ A `Request` goes in, a stream of `Event`s comes out: one `Started`, any number o
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 Role = Literal["system", "user", "assistant", "tool"]
 Channel = Literal["reasoning", "content"]
@@ -63,9 +63,9 @@ Prompt = Chat | str | tuple[int, ...]
 class Sampling:
     """Complete sampling settings; the defaults are llama-server's.
 
-    A temperature of 0 or below takes the likeliest token. `seed` None is a random seed. `logit_bias`
-    pairs a token id, or a text whose tokens are meant, with what is added to its logit; minus
-    infinity forbids it.
+    A temperature of 0 or below takes the likeliest token. `seed` None is a random seed.
+    `logit_bias` pairs a token id, or a text whose tokens are meant, with what is added to its
+    logit; minus infinity forbids it.
     """
 
     temperature: float = 0.8
@@ -105,14 +105,24 @@ class SamplingOptions:
         return replace(defaults, **{name: v for name, v in given.items() if v is not None})
 
 
+class Sampler(Protocol):
+    """The sampling state of one sequence: its random numbers and what it counts for penalties.
+
+    It belongs to the sequence, not to a backend's slot, so a preempted sequence goes on as if
+    nothing had been.
+    """
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One generation: a prompt, how to sample, when to stop.
 
     `max_tokens` None goes on to the end of the context. `stop` strings end the answer (not the
-    thinking) and are not part of it. `logprobs` is the number of alternatives wanted for each token,
-    0 for the chosen token alone, None for none. `reasoning_format` "none" leaves thinking in the
-    content; None takes the server's default.
+    thinking) and are not part of it. `logprobs` is the number of alternatives wanted for each
+    token, 0 for the chosen token alone, None for none. `reasoning_format` "none" leaves thinking in
+    the content; None takes the server's default.
     """
 
     prompt: Prompt

@@ -1,0 +1,143 @@
+"""What a backend is: a few verbs over numbered slots, each of which holds one sequence's state.
+
+A step is `launch` (hand the work over) and `collect` (wait for it and sample), so that a backend on
+a GPU can work while the loop prepares output. Only the thread that owns the backend may call it,
+but for `tokenize`, `piece` and `sampler`, which any thread may call.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hubserve_engine.types import Sampler, Sampling, TokenLogprob
+
+
+class NoRoom(Exception):
+    """The state of this step does not fit. Nothing has changed; free something and try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendConfig:
+    """How to load: files (a split model's parts in order), sizes in tokens, -1 layers for all."""
+
+    files: tuple[str, ...]
+    context_length: int
+    parallel: int
+    batch: int = 512
+    micro_batch: int = 256
+    threads: int = 1
+    gpu_layers: int = 0
+    flash_attention: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the state allows. Sizes are in tokens.
+
+    `context_length` is shared by all slots. `truncate`: a slot can be cut back to any shorter
+    length. `fork`: "whole" copies a slot as it stands (a recurrent state has no past), "none"
+    cannot copy. `min_chunk`: prompt chunks of at least this many tokens give the same numbers
+    however the prompt is cut.
+    """
+
+    context_length: int
+    slots: int
+    max_batch: int
+    truncate: bool
+    fork: Literal["whole", "none"]
+    min_chunk: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a backend knows of the model that it has loaded. `special_tokens` are their texts."""
+
+    architecture: str
+    description: str
+    parameters: int
+    vocabulary: int
+    embedding_length: int
+    context_trained: int
+    hardware: str
+    chat_template: str | None
+    bos: str
+    eos: str
+    special_tokens: frozenset[str]
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Tokens to append to a slot; `position` is the slot's length before them.
+
+    With a `sampler`, a token is sampled after the last one, with `logprobs` alternatives (None: no
+    probabilities at all).
+    """
+
+    slot: int
+    tokens: Sequence[int]
+    position: int
+    sampler: Sampler | None = None
+    logprobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The token that a chunk's sampler chose."""
+
+    token: int
+    logprob: TokenLogprob | None = None
+
+
+class Backend(Protocol):
+    """One loaded model. Slots are 0 to `capabilities.slots` - 1, and empty at first."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def loaded(self) -> Loaded: ...
+
+    @property
+    def end_tokens(self) -> frozenset[int]:
+        """Tokens that end an answer."""
+        ...
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """`add_special` puts the model's own first and last tokens around the text;
+        `parse_special` reads special tokens' texts as those tokens."""
+        ...
+
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        """The bytes of a token; those of control tokens are empty unless `special`."""
+        ...
+
+    def sampler(self, sampling: Sampling, prompt: Sequence[int]) -> Sampler:
+        """A new sampling state. Penalties see the end of `prompt`."""
+        ...
+
+    def launch(self, chunks: Sequence[Chunk]) -> None:
+        """Begin a step over at most `max_batch` tokens. Raises NoRoom."""
+        ...
+
+    def collect(self) -> list[Sampled]:
+        """End the step: what was sampled, in the order of the chunks that have a sampler."""
+        ...
+
+    def truncate(self, slot: int, length: int) -> bool:
+        """Cut a slot back. False: this state cannot be cut there, and nothing has changed."""
+        ...
+
+    def fork(self, source: int, target: int) -> bool:
+        """Make an empty slot a copy of another, sharing what it can. False: not possible."""
+        ...
+
+    def remove(self, slot: int) -> None:
+        """Empty a slot."""
+        ...
+
+    def close(self) -> None: ...
+
+
+Progress = Callable[[float], None]
+"""Called while a model loads, with the part that is done, from 0 to 1."""

@@ -1,0 +1,135 @@
+"""The llama.cpp backend: model, context and samplers behind the protocol of `backends.base`."""
+
+from collections.abc import Sequence
+
+import llama_cpp.llama_cpp as llama
+
+from hubserve_engine.backends.base import (
+    BackendConfig,
+    Capabilities,
+    Chunk,
+    Loaded,
+    Progress,
+    Sampled,
+)
+from hubserve_engine.backends.llama_cpp.context import Context
+from hubserve_engine.backends.llama_cpp.logprobs import token_logprob
+from hubserve_engine.backends.llama_cpp.model import Model
+from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
+from hubserve_engine.types import Sampling
+
+_FORBIDDEN = float("-inf")
+
+
+class LlamaCppBackend:
+    """One model in llama.cpp; `collect` returns what `launch` decoded."""
+
+    def __init__(self, config: BackendConfig, progress: Progress) -> None:
+        self._model = Model(config, progress)
+        self._context = Context(self._model, config)
+        self._config = config
+        self._pending: list[tuple[Chunk, int]] = []
+        self._suppressed = self._model.suppressed()
+        self.end_tokens = self._model.end_tokens()
+        self.capabilities = Capabilities(
+            context_length=self._context.length,
+            slots=config.parallel,
+            max_batch=config.batch,
+            truncate=not self._model.recurrent,
+            fork="whole",
+            min_chunk=8,
+        )
+        self.loaded = self._describe()
+
+    def _describe(self) -> Loaded:
+        model, config = self._model, self._config
+        notices = []
+        if self._context.length < config.context_length:
+            notices.append(
+                f"A context of {config.context_length} tokens could not be allocated;"
+                f" it is {self._context.length} now."
+            )
+        layers = llama.llama_model_n_layer(model.handle)
+        offloaded = layers if config.gpu_layers < 0 else min(config.gpu_layers, layers)
+        if offloaded and not llama.llama_supports_gpu_offload():
+            notices.append(
+                "This build of llama.cpp has no GPU support, so all layers are on the CPU."
+            )
+            offloaded = 0
+        threads = f"{config.threads} CPU thread{'s' if config.threads != 1 else ''}"
+        return Loaded(
+            architecture=model.architecture,
+            description=model.description,
+            parameters=llama.llama_model_n_params(model.handle),
+            vocabulary=model.n_vocab,
+            embedding_length=llama.llama_model_n_embd(model.handle),
+            context_trained=llama.llama_model_n_ctx_train(model.handle),
+            hardware=f"{offloaded} of {layers} layers on the GPU, {threads}"
+            if offloaded
+            else threads,
+            chat_template=model.chat_template,
+            bos=model.token_text(llama.llama_vocab_bos(model.vocab)),
+            eos=model.token_text(llama.llama_vocab_eos(model.vocab)),
+            special_tokens=model.special_tokens(),
+            notices=tuple(notices),
+        )
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        return self._model.tokenize(text, add_special=add_special, parse_special=parse_special)
+
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        return self._model.piece(token, special=special)
+
+    def sampler(self, sampling: Sampling, prompt: Sequence[int]) -> ChainSampler:
+        biases = dict.fromkeys(self._suppressed, _FORBIDDEN)
+        if sampling.ignore_eos:
+            biases |= dict.fromkeys(self.end_tokens, _FORBIDDEN)
+        for what, bias in sampling.logit_bias:
+            tokens = (
+                [what]
+                if isinstance(what, int)
+                else self.tokenize(what, add_special=False, parse_special=True)
+            )
+            for token in tokens:
+                if 0 <= token < self._model.n_vocab:
+                    biases[token] = biases.get(token, 0.0) + bias
+        return ChainSampler(sampling, prompt, biases, self._context.length)
+
+    def launch(self, chunks: Sequence[Chunk]) -> None:
+        rows = self._context.decode(chunks)
+        self._pending = [(c, r) for c, r in zip(chunks, rows, strict=True) if r >= 0]
+
+    def collect(self) -> list[Sampled]:
+        sampled = [self._sample(chunk, row) for chunk, row in self._pending]
+        self._pending = []
+        return sampled
+
+    def _sample(self, chunk: Chunk, row: int) -> Sampled:
+        sampler = chunk.sampler
+        assert isinstance(sampler, ChainSampler)
+        logits = None
+        if chunk.logprobs is not None or sampler.edits:
+            logits = self._context.logits(row)
+        # Probabilities are the model's own, so the row is copied before it is edited.
+        raw = logits.copy() if chunk.logprobs is not None and logits is not None else None
+        if sampler.edits and logits is not None:
+            sampler.edit(logits)
+        token: int = llama.llama_sampler_sample(sampler.chain, self._context.handle, row)
+        sampler.accept(token)
+        if raw is None or chunk.logprobs is None:
+            return Sampled(token)
+        return Sampled(token, token_logprob(raw, token, chunk.logprobs, self.piece))
+
+    def truncate(self, slot: int, length: int) -> bool:
+        return self._context.truncate(slot, length)
+
+    def fork(self, source: int, target: int) -> bool:
+        self._context.fork(source, target)
+        return True
+
+    def remove(self, slot: int) -> None:
+        self._context.remove(slot)
+
+    def close(self) -> None:
+        self._context.close()
+        self._model.close()

@@ -1,0 +1,140 @@
+"""llama.cpp's context: the KV memory of all sequences, and the batch that a step decodes."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp.llama_cpp as llama
+import numpy as np
+import numpy.typing as npt
+
+from hubserve_engine.backends.base import BackendConfig, Chunk, NoRoom
+from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.model import Model
+from hubserve_engine.errors import LoadError
+
+_SMALLEST_CONTEXT = 512
+_NO_SLOT = 1
+
+Row = npt.NDArray[np.float32]
+
+
+class Context:
+    """One decode at a time, on one thread. Rows of the last decode are numbered in batch order."""
+
+    def __init__(self, model: Model, config: BackendConfig) -> None:
+        self._model = model
+        self._config = config
+        self.handle: Any
+        self.handle, self.length = self._allocate(config.context_length)
+        self._memory = llama.llama_get_memory(self.handle)
+        if not self._memory:
+            self.close()
+            raise LoadError("This model keeps no state between tokens, so it cannot write text.")
+        self._batch = _Batch(config.batch, config.parallel)
+
+    def _allocate(self, length: int) -> tuple[Any, int]:
+        wanted = length
+        while True:
+            handle = llama.llama_init_from_model(self._model.handle, self._params(length))
+            if handle:
+                return handle, int(llama.llama_n_ctx(handle))
+            if length <= _SMALLEST_CONTEXT:
+                reasons = library.problems()
+                raise LoadError(
+                    f"A context of {wanted} tokens cannot be allocated, nor can a smaller one:"
+                    f" {reasons[-1] if reasons else 'out of memory'}"
+                )
+            length = max(_SMALLEST_CONTEXT, length // 2)
+
+    def _params(self, length: int) -> Any:
+        config = self._config
+        params = llama.llama_context_default_params()
+        params.n_ctx = length
+        params.n_batch = config.batch
+        params.n_ubatch = config.micro_batch
+        params.n_seq_max = config.parallel
+        # Otherwise the worst case is reserved: a row of the whole vocabulary for every batch token.
+        params.n_outputs_max = config.parallel
+        params.kv_unified = True
+        params.n_threads = params.n_threads_batch = config.threads
+        params.flash_attn_type = (
+            llama.LLAMA_FLASH_ATTN_TYPE_ENABLED
+            if config.flash_attention
+            else llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        )
+        # Sliding-window layers keep all they have seen, so that any prefix can be cut and reused.
+        params.swa_full = True
+        params.no_perf = True
+        return params
+
+    def decode(self, chunks: Sequence[Chunk]) -> list[int]:
+        """Run one step; returns each chunk's row, or -1 where it asked for none. Raises NoRoom."""
+        rows = self._batch.fill(chunks)
+        code: int = llama.llama_decode(self.handle, self._batch.struct)
+        if code == _NO_SLOT:
+            raise NoRoom
+        if code != 0:
+            raise RuntimeError(f"llama_decode returned {code}: {'; '.join(library.problems())}")
+        return rows
+
+    def logits(self, row: int) -> Row:
+        """A writable view of a row, shape (vocabulary,); valid until the next decode."""
+        pointer = llama.llama_get_logits_ith(self.handle, row)
+        return np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
+
+    def truncate(self, slot: int, length: int) -> bool:
+        return bool(llama.llama_memory_seq_rm(self._memory, slot, length, -1))
+
+    def fork(self, source: int, target: int) -> None:
+        llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def remove(self, slot: int) -> None:
+        llama.llama_memory_seq_rm(self._memory, slot, -1, -1)
+
+    def close(self) -> None:
+        if self.handle:
+            llama.llama_free(self.handle)
+            self.handle = None
+
+
+class _Batch:
+    """A llama_batch over arrays of ours, filled by slices: no call and no object for each token."""
+
+    def __init__(self, capacity: int, slots: int) -> None:
+        self._tokens = np.zeros(capacity, np.int32)
+        self._positions = np.zeros(capacity, np.int32)
+        self._flags = np.zeros(capacity, np.int8)
+        self._counts = np.ones(capacity, np.int32)
+        self._slots = np.arange(slots, dtype=np.int32)
+        self._slot_pointers = np.zeros(capacity, np.uintp)
+        self._slot_addresses = self._slots.ctypes.data + 4 * np.arange(slots, dtype=np.uintp)
+        self.struct = llama.llama_batch(
+            n_tokens=0,
+            token=_pointer(self._tokens, llama.llama_token),
+            embd=None,
+            pos=_pointer(self._positions, llama.llama_pos),
+            n_seq_id=_pointer(self._counts, ctypes.c_int32),
+            seq_id=_pointer(self._slot_pointers, ctypes.POINTER(llama.llama_seq_id)),
+            logits=_pointer(self._flags, ctypes.c_int8),
+        )
+
+    def fill(self, chunks: Sequence[Chunk]) -> list[int]:
+        rows = []
+        start = 0
+        for chunk in chunks:
+            end = start + len(chunk.tokens)
+            self._tokens[start:end] = chunk.tokens
+            self._positions[start:end] = np.arange(chunk.position, chunk.position + end - start)
+            self._flags[start:end] = 0
+            self._slot_pointers[start:end] = self._slot_addresses[chunk.slot]
+            if chunk.sampler is not None:
+                self._flags[end - 1] = 1
+            rows.append(end - 1 if chunk.sampler is not None else -1)
+            start = end
+        self.struct.n_tokens = start
+        return rows
+
+
+def _pointer(array: npt.NDArray[Any], of: Any) -> Any:
+    return array.ctypes.data_as(ctypes.POINTER(of))

@@ -1,0 +1,36 @@
+"""llama.cpp's library and its log.
+
+The log callback is process-wide. It is replaced before anything is loaded, since the one that the
+binding installs prints every line, and it is called from llama.cpp's threads, so it does little.
+"""
+
+import ctypes
+from collections import deque
+
+import llama_cpp.llama_cpp as llama
+
+_WARNING = 3
+_ERROR = 4
+_CONTINUATION = 5
+
+_problems: deque[str] = deque(maxlen=40)
+
+
+@llama.llama_log_callback  # type: ignore[untyped-decorator]
+def _on_log(level: int, text: bytes, _user_data: ctypes.c_void_p) -> None:
+    if level in (_WARNING, _ERROR):
+        _problems.append(text.decode("utf-8", "replace").strip())
+
+
+def initialize() -> None:
+    """Make the library ready and quiet; a second call does nothing new."""
+    llama.llama_log_set(_on_log, ctypes.c_void_p(0))
+    llama.llama_backend_init()
+
+
+def problems(*, clear: bool = True) -> list[str]:
+    """The warnings and errors that llama.cpp wrote since they were last taken."""
+    found = list(_problems)
+    if clear:
+        _problems.clear()
+    return found

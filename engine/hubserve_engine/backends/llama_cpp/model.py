@@ -1,0 +1,158 @@
+"""A model file in llama.cpp: loading, its vocabulary, what it says of itself."""
+
+import ctypes
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp.llama_cpp as llama
+
+from hubserve_engine.backends.base import BackendConfig, Progress
+from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.errors import LoadError
+
+
+class Model:
+    """Weights and vocabulary. The vocabulary's methods may be called from any thread."""
+
+    def __init__(self, config: BackendConfig, progress: Progress) -> None:
+        library.initialize()
+        library.problems()
+        self.handle: Any = _load(config, progress)
+        self.vocab = llama.llama_model_get_vocab(self.handle)
+        self.n_vocab: int = llama.llama_vocab_n_tokens(self.vocab)
+        self._pieces: dict[tuple[int, bool], bytes] = {}
+        name = os.path.basename(config.files[0])
+        if llama.llama_vocab_type(self.vocab) == llama.LLAMA_VOCAB_TYPE_NONE:
+            self.close()
+            raise LoadError(f"{name!r} has no vocabulary, so it cannot be given text.")
+        if not llama.llama_model_has_decoder(self.handle) or llama.llama_model_is_diffusion(
+            self.handle
+        ):
+            self.close()
+            raise LoadError(f"{name!r} is not a model that writes text token by token.")
+
+    @property
+    def architecture(self) -> str:
+        return self.metadata("general.architecture") or "unknown"
+
+    def metadata(self, key: str) -> str | None:
+        """A scalar metadata value as text."""
+        size = llama.llama_model_meta_val_str(self.handle, key.encode(), None, 0)
+        if size < 0:
+            return None
+        buffer = ctypes.create_string_buffer(size + 1)
+        llama.llama_model_meta_val_str(self.handle, key.encode(), buffer, size + 1)
+        return buffer.value.decode("utf-8", "replace")
+
+    @property
+    def description(self) -> str:
+        buffer = ctypes.create_string_buffer(256)
+        llama.llama_model_desc(self.handle, buffer, len(buffer))
+        return buffer.value.decode("utf-8", "replace")
+
+    @property
+    def chat_template(self) -> str | None:
+        template: bytes | None = llama.llama_model_chat_template(self.handle, None)
+        return template.decode("utf-8", "replace") if template else None
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether the state has no past: it can be copied whole, not cut back."""
+        return bool(
+            llama.llama_model_is_recurrent(self.handle) or llama.llama_model_is_hybrid(self.handle)
+        )
+
+    def end_tokens(self) -> frozenset[int]:
+        return frozenset(t for t in range(self.n_vocab) if llama.llama_vocab_is_eog(self.vocab, t))
+
+    def suppressed(self) -> tuple[int, ...]:
+        """Tokens that the model's authors say must never be sampled."""
+        count = ctypes.c_int32(0)
+        tokens = llama.llama_vocab_get_suppress_tokens(self.vocab, ctypes.byref(count))
+        return tuple(tokens[i] for i in range(count.value)) if tokens else ()
+
+    def special_tokens(self) -> frozenset[str]:
+        """Texts of the control and user-defined tokens."""
+        kinds = llama.LLAMA_TOKEN_ATTR_CONTROL | llama.LLAMA_TOKEN_ATTR_USER_DEFINED
+        return frozenset(
+            self.piece(t, special=True).decode("utf-8", "replace")
+            for t in range(self.n_vocab)
+            if llama.llama_vocab_get_attr(self.vocab, t) & kinds
+        )
+
+    def token_text(self, token: int) -> str:
+        """The text of a special token; empty where the model has none (a negative id)."""
+        return self.piece(token, special=True).decode("utf-8", "replace") if token >= 0 else ""
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        # A lone surrogate has no UTF-8 form; it becomes a question mark, as in any encoder.
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 16
+        tokens = (llama.llama_token * room)()
+        count = llama.llama_tokenize(
+            self.vocab, data, len(data), tokens, room, add_special, parse_special
+        )
+        if count < 0:
+            tokens = (llama.llama_token * -count)()
+            count = llama.llama_tokenize(
+                self.vocab, data, len(data), tokens, -count, add_special, parse_special
+            )
+        return list(tokens[: max(count, 0)])
+
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        key = (token, special)
+        known = self._pieces.get(key)
+        if known is None:
+            known = self._pieces[key] = self._read_piece(token, special)
+        return known
+
+    def _read_piece(self, token: int, special: bool) -> bytes:
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            written: int = llama.llama_token_to_piece(self.vocab, token, buffer, size, 0, special)
+            if written >= 0:
+                return buffer.raw[:written]
+            size = -written
+
+    def close(self) -> None:
+        if self.handle:
+            llama.llama_model_free(self.handle)
+            self.handle = None
+
+
+def _load(config: BackendConfig, progress: Progress) -> Any:
+    params = llama.llama_model_default_params()
+    params.n_gpu_layers = config.gpu_layers
+
+    @llama.llama_progress_callback  # type: ignore[untyped-decorator]
+    def on_progress(done: float, _user_data: ctypes.c_void_p) -> bool:
+        progress(done)
+        return True
+
+    params.progress_callback = on_progress
+    paths = [os.fsencode(f) for f in config.files]
+    if len(paths) == 1:
+        handle = llama.llama_model_load_from_file(paths[0], params)
+    else:
+        array = (ctypes.c_char_p * len(paths))(*paths)
+        handle = llama.llama_model_load_from_splits(array, len(paths), params)
+    if not handle:
+        raise LoadError(_explain(os.path.basename(config.files[0]), library.problems()))
+    return handle
+
+
+def _explain(name: str, problems: Sequence[str]) -> str:
+    text = " ".join(problems)
+    if found := re.search(r"unknown model architecture: '([^']*)'", text):
+        return (
+            f"{name!r} has the architecture {found[1]!r}, which this llama.cpp does not know;"
+            " a newer hubserve may, or choose another model."
+        )
+    if found := re.search(r"unknown pre-tokenizer type: '([^']*)'", text):
+        return f"{name!r} has the tokenizer {found[1]!r}, which this llama.cpp does not know."
+    reasons = [p for p in problems if "error loading model" in p] or list(problems)
+    reason = reasons[0].rpartition("error loading model: ")[2] if reasons else "no reason given"
+    return f"llama.cpp cannot load {name!r}: {reason.strip().rstrip('.')}."

@@ -1,0 +1,201 @@
+"""A backend that says what a script tells it: for tests and demonstrations, without weights.
+
+Its model file is JSON (`Script`). A token is a byte, or one of a few special texts, so every
+character beyond ASCII is split over tokens. It checks what a real backend trusts: that positions
+follow each other, that slots are not mixed up, that a step is not too large.
+"""
+
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hubserve_engine.backends.base import (
+    BackendConfig,
+    Capabilities,
+    Chunk,
+    Loaded,
+    NoRoom,
+    Sampled,
+)
+from hubserve_engine.errors import LoadError
+from hubserve_engine.types import Sampler, Sampling, TokenLogprob, TokenProbability
+
+_SPECIAL = ("<|im_start|>", "<|im_end|>", "<think>", "</think>")
+_END = 256 + _SPECIAL.index("<|im_end|>")
+_VOCABULARY = 256 + len(_SPECIAL)
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz "
+_TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n{% endif %}"
+    "{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+    "{% endif %}"
+)
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """For prompts that hold `when`: write `say`, then end, go on for ever, or die.
+
+    `letters` adds that many random letters, by the request's seed. `seconds` is how long a step
+    takes in which this rule reads or writes, times the number of its tokens.
+    """
+
+    when: str = ""
+    say: str = ""
+    letters: int = 0
+    then: str = "end"
+    seconds: float = 0.0
+
+
+class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first rule that fits counts; without one, the end of the prompt is repeated."""
+
+    rules: tuple[Rule, ...] = ()
+    template: str = _TEMPLATE
+    context: int | None = None
+    load_seconds: float = 0.0
+    load_error: str | None = None
+
+
+class _ScriptedSampler:
+    """What is to be said after one prompt, token by token."""
+
+    def __init__(self, prompt: Sequence[int], rule: Rule, reply: Iterator[int]) -> None:
+        self.tokens = list(prompt)
+        self.rule = rule
+        self._reply = reply
+        self.closed = False
+
+    def next(self) -> int:
+        assert not self.closed, "sampling after close"
+        token = next(self._reply)
+        self.tokens.append(token)
+        return token
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class ScriptedBackend:
+    """Slots are plain lists of tokens; their sum is what the context holds."""
+
+    end_tokens = frozenset((_END,))
+
+    def __init__(self, config: BackendConfig) -> None:
+        try:
+            self._script = msgspec.json.decode(Path(config.files[0]).read_bytes(), type=Script)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise LoadError(f"The script {config.files[0]!r} cannot be used: {error}.") from error
+        time.sleep(self._script.load_seconds)
+        if self._script.load_error:
+            raise LoadError(self._script.load_error)
+        self.capabilities = Capabilities(
+            context_length=self._script.context or config.context_length,
+            slots=config.parallel,
+            max_batch=config.batch,
+            truncate=True,
+            fork="whole",
+        )
+        self.loaded = Loaded(
+            architecture="scripted",
+            description="scripted",
+            parameters=0,
+            vocabulary=_VOCABULARY,
+            embedding_length=0,
+            context_trained=self.capabilities.context_length,
+            hardware="no model at all",
+            chat_template=self._script.template,
+            bos="",
+            eos="<|im_end|>",
+            special_tokens=frozenset(_SPECIAL),
+        )
+        self._slots: list[list[int]] = [[] for _ in range(config.parallel)]
+        self._pending: list[Chunk] = []
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        tokens: list[int] = []
+        rest = text.encode("utf-8", "replace")
+        while rest:
+            for number, special in enumerate(_SPECIAL):
+                if parse_special and rest.startswith(special.encode()):
+                    tokens.append(256 + number)
+                    rest = rest[len(special) :]
+                    break
+            else:
+                tokens.append(rest[0])
+                rest = rest[1:]
+        return tokens
+
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        if token < 256:
+            return bytes((token,))
+        text = _SPECIAL[token - 256].encode()
+        return text if special or text.endswith(b"think>") else b""
+
+    def sampler(self, sampling: Sampling, prompt: Sequence[int]) -> Sampler:
+        text = b"".join(self.piece(t) for t in prompt).decode("utf-8", "replace")
+        echo = Rule(say=text.strip().rpartition("user\n")[2].partition("assistant\n")[0].strip())
+        rule = next((r for r in self._script.rules if r.when in text), echo)
+        return _ScriptedSampler(prompt, rule, self._reply(rule, sampling))
+
+    def _reply(self, rule: Rule, sampling: Sampling) -> Iterator[int]:
+        yield from self.tokenize(rule.say, add_special=False, parse_special=True)
+        numbers = random.Random(sampling.seed)
+        for _ in range(rule.letters):
+            yield numbers.choice(_LETTERS)
+        if rule.then == "die":
+            os._exit(1)
+        while rule.then == "repeat" or sampling.ignore_eos:
+            yield from self.tokenize(rule.say or ".", add_special=False, parse_special=True)
+        yield _END
+
+    def launch(self, chunks: Sequence[Chunk]) -> None:
+        total = sum(len(c.tokens) for c in chunks)
+        assert 0 < total <= self.capabilities.max_batch, f"{total} tokens in one step"
+        if sum(map(len, self._slots)) + total > self.capabilities.context_length:
+            raise NoRoom
+        for chunk in chunks:
+            slot = self._slots[chunk.slot]
+            assert chunk.position == len(slot), f"{chunk.position} after {len(slot)} tokens"
+            slot.extend(chunk.tokens)
+            if isinstance(chunk.sampler, _ScriptedSampler) and chunk.sampler.rule.seconds:
+                time.sleep(chunk.sampler.rule.seconds * len(chunk.tokens))
+        self._pending = [c for c in chunks if c.sampler is not None]
+
+    def collect(self) -> list[Sampled]:
+        sampled = [self._sample(chunk) for chunk in self._pending]
+        self._pending = []
+        return sampled
+
+    def _sample(self, chunk: Chunk) -> Sampled:
+        sampler = chunk.sampler
+        assert isinstance(sampler, _ScriptedSampler)
+        assert self._slots[chunk.slot] == sampler.tokens, "a slot holds something else"
+        token = sampler.next()
+        if chunk.logprobs is None:
+            return Sampled(token)
+        chosen = TokenProbability(token, self.piece(token, special=True), 0.0)
+        others = [(token + i) % _VOCABULARY for i in range(1, max(chunk.logprobs, 1))]
+        top = [chosen, *(TokenProbability(t, self.piece(t, special=True), -9.0) for t in others)]
+        return Sampled(token, TokenLogprob(chosen, tuple(top[: chunk.logprobs])))
+
+    def truncate(self, slot: int, length: int) -> bool:
+        assert length <= len(self._slots[slot]), f"cut to {length} of {len(self._slots[slot])}"
+        del self._slots[slot][length:]
+        return True
+
+    def fork(self, source: int, target: int) -> bool:
+        assert not self._slots[target], "the target of a copy is not empty"
+        self._slots[target] = list(self._slots[source])
+        return True
+
+    def remove(self, slot: int) -> None:
+        self._slots[slot].clear()
+
+    def close(self) -> None:
+        self._slots.clear()

@@ -1,0 +1,35 @@
+"""How many prompt tokens a step may read, from how long they have taken so far."""
+
+_FIRST = 32
+_COARSE = 32
+_OLD = 0.5
+_MEASURABLE = 8
+
+
+class Pace:
+    """Keeps steps near a target length, in seconds: `alone` when nobody writes, else `beside`.
+
+    Both are well under the 1 s within which a cancelled request must stop.
+    """
+
+    def __init__(self, *, alone: float = 0.5, beside: float = 0.2) -> None:
+        self._alone = alone
+        self._beside = beside
+        self._seconds_per_token: float | None = None
+
+    def budget(self, *, writing: bool) -> int:
+        """Prompt tokens for the next step."""
+        if self._seconds_per_token is None:
+            return _FIRST
+        target = self._beside if writing else self._alone
+        tokens = int(target / self._seconds_per_token)
+        # Few different sizes: llama.cpp reuses the graph of the step before if it has the same.
+        return tokens // _COARSE * _COARSE if tokens > _COARSE else tokens
+
+    def observe(self, prompt_tokens: int, seconds: float) -> None:
+        """A step that read `prompt_tokens` took `seconds`."""
+        if prompt_tokens < _MEASURABLE or seconds <= 0:
+            return
+        now = seconds / prompt_tokens
+        old = self._seconds_per_token
+        self._seconds_per_token = now if old is None else _OLD * old + (1 - _OLD) * now

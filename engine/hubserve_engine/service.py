@@ -1,0 +1,243 @@
+"""The engine as the server sees it. `Engine.generate` is the whole story of a request."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+from hubserve_engine.backends.base import BackendConfig
+from hubserve_engine.catalog import Catalog, ResolvedModel
+from hubserve_engine.config import EngineConfig, ModelConfig
+from hubserve_engine.errors import Busy, Cancelled, Loading, ModelNotFound, StartError
+from hubserve_engine.gpus import detect_gpus
+from hubserve_engine.hardware import Hardware, detect
+from hubserve_engine.rehearsal import scripted
+from hubserve_engine.select import Choice, choose
+from hubserve_engine.supervisor import Supervisor
+from hubserve_engine.threads import in_thread
+from hubserve_engine.types import Chat, Event, ModelInfo, Rendered, Request, Stage
+from hubserve_engine.worker.handle import WorkerHandle
+from hubserve_engine.worker.protocol import Load, Ready
+
+
+class Engine:
+    """One served model. Use it on one event loop; `start` it first and `close` it last.
+
+    `stage` and `progress` say how far the start has come; `progress` is a sentence to show.
+    """
+
+    def __init__(self, config: EngineConfig, *, catalog: Catalog | None = None) -> None:
+        self._config = config
+        self._catalog = catalog or Catalog()
+        self._supervisor: Supervisor | None = None
+        self._info: ModelInfo | None = None
+        self._start: asyncio.Task[ModelInfo] | None = None
+        self._stage: Stage = "starting"
+        self._requests = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._closing = False
+        self.progress = ""
+
+    @property
+    def stage(self) -> Stage:
+        if self._supervisor is not None and not self._supervisor.available:
+            return "unavailable"
+        return self._stage
+
+    @property
+    def info(self) -> ModelInfo:
+        """The served model. Raises Loading."""
+        if self._info is None:
+            raise Loading(f"The model is not ready yet ({self.stage}); try again in a moment.")
+        return self._info
+
+    @property
+    def active(self) -> int:
+        """Requests that hold or wait for a slot, at most as many as there are slots."""
+        return min(self._requests, self._config.model.parallel)
+
+    @property
+    def waiting(self) -> int:
+        """Requests beyond `active`."""
+        return self._requests - self.active
+
+    async def start(self) -> None:
+        """Begin to resolve and load; `wait_ready` tells how that went."""
+        self._start = asyncio.create_task(self._load())
+
+    async def wait_ready(self) -> ModelInfo:
+        """The model, once it is loaded. Raises StartError."""
+        assert self._start is not None, "start comes first"
+        return await asyncio.shield(self._start)
+
+    async def close(self, *, grace: float = 0.0) -> None:
+        """Take no more requests, let running ones end for `grace` seconds, then end the worker."""
+        self._closing = True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._quiet.wait(), grace)
+        if self._start is not None and not self._start.done():
+            self._start.cancel()
+        if self._supervisor is not None:
+            await self._supervisor.close()
+
+    def served(self, name: str | None) -> ModelInfo:
+        """The model that a request names. Raises ModelNotFound, which names what is served."""
+        info = self.info
+        names = (info.id, *info.aliases)
+        if name in (None, "", "default") or name in names:
+            return info
+        if name is not None and name.casefold() in {n.casefold() for n in names}:
+            return info
+        raise ModelNotFound(
+            f"The model {name!r} is not served here; {info.id!r} is.", param="model"
+        )
+
+    async def generate(self, request: Request) -> AsyncGenerator[Event, None]:
+        """The events of a request, to `Completed`. Raises EngineError, also between events.
+
+        Closing the generator cancels the request at the worker's next step.
+        """
+        self._admit()
+        try:
+            worker = await self._worker()
+            async with aclosing(worker.generate(request)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._leave()
+
+    def _admit(self) -> None:
+        config = self._config
+        if self._closing:
+            raise Cancelled("The server is stopping.")
+        _ = self.info
+        if self._requests >= config.model.parallel + config.max_queue:
+            raise Busy(
+                f"{self._requests} requests are running or waiting, and no more can wait;"
+                " try again soon, or start the server with a larger --max-queue."
+            )
+        self._requests += 1
+        self._quiet.clear()
+
+    def _leave(self) -> None:
+        self._requests -= 1
+        if not self._requests:
+            self._quiet.set()
+
+    async def _worker(self) -> WorkerHandle:
+        _ = self.info
+        assert self._supervisor is not None
+        return await self._supervisor.worker()
+
+    async def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        worker = await self._worker()
+        return await worker.tokenize(text, add_special=add_special, parse_special=parse_special)
+
+    async def pieces(self, tokens: Sequence[int]) -> list[bytes]:
+        """The bytes of each token, special ones as their texts. Raises InvalidRequest."""
+        worker = await self._worker()
+        return await worker.pieces(tuple(tokens))
+
+    async def detokenize(self, tokens: Sequence[int]) -> str:
+        return b"".join(await self.pieces(tokens)).decode("utf-8", "replace")
+
+    async def render(self, chat: Chat) -> Rendered:
+        """A chat as the model's template renders it. Raises PromptError."""
+        worker = await self._worker()
+        return await worker.render(chat)
+
+    async def _load(self) -> ModelInfo:
+        config = self._config
+        if config.backend == "scripted":
+            model, choice = scripted(config.model)
+        else:
+            self._stage = "resolving"
+            model = await in_thread(
+                lambda: self._catalog.resolve(config.model.model, progress=self._report)
+            )
+            choice = choose(model, await in_thread(_hardware), config.model)
+        self._stage = "loading"
+        self._supervisor = Supervisor(self._order(model, choice), lambda _done: None)
+        ready = await self._supervisor.start()
+        self._info = _info(model, choice, ready, config.model)
+        self._stage = "ready"
+        return self._info
+
+    def _report(self, stage: Stage, sentence: str) -> None:
+        self._stage, self.progress = stage, sentence
+
+    def _order(self, model: ResolvedModel, choice: Choice) -> Load:
+        config = self._config.model
+        template = None
+        if config.chat_template is not None:
+            try:
+                template = config.chat_template.read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise StartError(
+                    f"The chat template {str(config.chat_template)!r} cannot be read: {error}."
+                ) from error
+        return Load(
+            backend=self._config.backend,
+            config=BackendConfig(
+                files=tuple(str(file) for file in model.files),
+                context_length=choice.context_length,
+                parallel=choice.parallel,
+                batch=choice.batch,
+                micro_batch=choice.micro_batch,
+                threads=choice.threads,
+                gpu_layers=choice.gpu_layers,
+                flash_attention=choice.flash_attention,
+            ),
+            sampling=model.sampling,
+            chat_template=template,
+            reasoning=config.reasoning,
+            reasoning_format=config.reasoning_format,
+        )
+
+
+def _hardware() -> Hardware:
+    machine = detect()
+    return replace(machine, gpus=detect_gpus(machine))
+
+
+def _info(model: ResolvedModel, choice: Choice, ready: Ready, config: ModelConfig) -> ModelInfo:
+    loaded = ready.loaded
+    limit = choice.context_limit
+    if ready.context_length < choice.context_length:
+        limit = "what could be allocated"
+    notices = (*model.notices, *choice.notices, *ready.notices)
+    if config.reasoning != "auto" and ready.thinking_switch is None:
+        notices += (
+            f"The chat template has no switch for thinking, so --reasoning {config.reasoning}"
+            " changes nothing.",
+        )
+    return ModelInfo(
+        id=model.id,
+        aliases=tuple(dict.fromkeys((*config.aliases, *model.aliases))),
+        architecture=model.architecture,
+        name=model.name,
+        quantization=model.quantization,
+        size=model.size,
+        parameters=model.parameters or loaded.parameters,
+        vocabulary=loaded.vocabulary,
+        embedding_length=loaded.embedding_length,
+        context_length=ready.context_length,
+        context_trained=loaded.context_trained,
+        context_limit=limit,
+        parallel=choice.parallel,
+        engine=choice.engine,
+        engine_reason=choice.engine_reason,
+        hardware=loaded.hardware,
+        memory=choice.memory,
+        path=str(model.files[0]),
+        chat_template=ready.chat_template,
+        bos=loaded.bos,
+        eos=loaded.eos,
+        sampling=model.sampling,
+        thinking_tags=ready.thinking_tags,
+        thinking_switch=ready.thinking_switch,
+        notices=notices,
+        created=int(time.time()),
+    )

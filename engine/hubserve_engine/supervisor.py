@@ -1,0 +1,86 @@
+"""Keeps one worker alive: starts it, starts it again when it dies, gives up when that is no use."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+from hubserve_engine.errors import EngineError, LoadError, Unavailable
+from hubserve_engine.worker.handle import WorkerHandle
+from hubserve_engine.worker.protocol import Load, Ready
+
+_DEATHS = 3
+_WITHIN = 60.0  # seconds
+
+
+class Supervisor:
+    """`worker` waits for one that is ready. Three deaths within a minute are the last."""
+
+    def __init__(self, load: Load, progress: Callable[[float], None]) -> None:
+        self._load = load
+        self._progress = progress
+        self._deaths: deque[float] = deque(maxlen=_DEATHS)
+        self._handle: WorkerHandle | None = None
+        self._ready = asyncio.Event()
+        self._failure: EngineError | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> Ready:
+        """Load the model for the first time. Raises LoadError."""
+        handle = await WorkerHandle.start(self._load, self._progress)
+        self._handle = handle
+        try:
+            ready = await handle.ready()
+        except LoadError:
+            raise
+        except EngineError as error:
+            raise LoadError(
+                "The process that loads the model ended before it was ready; most likely there is"
+                " too little memory: try a smaller --ctx-size or a smaller file."
+            ) from error
+        self._ready.set()
+        self._task = asyncio.create_task(self._watch())
+        return ready
+
+    @property
+    def available(self) -> bool:
+        return self._failure is None
+
+    async def worker(self) -> WorkerHandle:
+        """The worker, once it is ready. Raises Unavailable."""
+        await self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        assert self._handle is not None
+        return self._handle
+
+    async def _watch(self) -> None:
+        while self._handle is not None:
+            await self._handle.ended.wait()
+            self._ready.clear()
+            self._deaths.append(time.monotonic())
+            if len(self._deaths) == _DEATHS and self._deaths[-1] - self._deaths[0] < _WITHIN:
+                self._give_up(
+                    f"The model's process ended {_DEATHS} times within a minute and is not started"
+                    " again; see the server's log, and restart the server."
+                )
+                return
+            self._handle = await WorkerHandle.start(self._load, self._progress)
+            try:
+                await self._handle.ready()
+            except LoadError as error:
+                self._give_up(f"The model could not be loaded again: {error.message}")
+                return
+            except EngineError:
+                continue  # it died while loading: that counts
+            self._ready.set()
+
+    def _give_up(self, reason: str) -> None:
+        self._failure = Unavailable(reason)
+        self._ready.set()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        if self._handle is not None:
+            await self._handle.close()

@@ -1,0 +1,105 @@
+"""The tokens of one choice -> the deltas that a client sees.
+
+Bytes become text at UTF-8 borders, text is split into thinking and answer, and stop strings cut the
+answer. Each of the three may hold something back; log probabilities wait with their text.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hubserve_engine.channels import ChannelSplitter, Segment
+from hubserve_engine.detokenize import Detokenizer
+from hubserve_engine.stop import StopMatcher
+from hubserve_engine.types import Delta, TokenLogprob
+
+
+class _Pending(NamedTuple):
+    start: int  # characters of content before the token
+    end: int
+    logprob: TokenLogprob
+
+
+class Transcript:
+    """Counts tokens as it goes: `completion_tokens` in all, `reasoning_tokens` of them thinking."""
+
+    def __init__(self, index: int, splitter: ChannelSplitter, stops: tuple[str, ...]) -> None:
+        self._index = index
+        self._detokenizer = Detokenizer()
+        self._splitter = splitter
+        self._stop = StopMatcher(stops)
+        self._pending: deque[_Pending] = deque()
+        self._written = 0  # characters of content before stop strings
+        self._sent = 0
+        self.completion_tokens = 0
+        self.reasoning_tokens = 0
+
+    @property
+    def stop(self) -> str | None:
+        """The stop string that was found."""
+        return self._stop.matched
+
+    def feed(self, piece: bytes, logprob: TokenLogprob | None = None) -> list[Delta]:
+        """What can be sent after one more token."""
+        thinking = self._splitter.channel == "reasoning"
+        start = self._written
+        segments = self._splitter.feed(self._detokenizer.feed(piece))
+        self.completion_tokens += 1
+        # A token that closes the thinking is the last one of it.
+        self.reasoning_tokens += thinking or self._splitter.channel == "reasoning"
+        deltas = self._deltas(segments)
+        if logprob is not None and not thinking and self._splitter.channel == "content":
+            self._pending.append(_Pending(start, self._written, logprob))
+        return self._with_logprobs(deltas)
+
+    def end(self) -> list[Delta]:
+        """Count the token that ends the answer, which has no text."""
+        self.completion_tokens += 1
+        return self.finish()
+
+    def finish(self) -> list[Delta]:
+        """All that was held back, at the end of the sequence."""
+        tail = self._detokenizer.finish()
+        segments = self._splitter.feed(tail) if tail else []
+        deltas = self._deltas([*segments, *self._splitter.finish()])
+        if rest := self._stop.finish():
+            deltas = _joined([*deltas, Delta(self._index, "content", rest)])
+            self._sent += len(rest)
+        return self._with_logprobs(deltas, at_end=True)
+
+    def _deltas(self, segments: Iterable[Segment]) -> list[Delta]:
+        deltas = []
+        for channel, text in segments:
+            if self._stop.matched is not None:
+                break
+            if channel == "content":
+                self._written += len(text)
+                text = self._stop.feed(text)
+                self._sent += len(text)
+            if text:
+                deltas.append(Delta(self._index, channel, text))
+        return deltas
+
+    def _with_logprobs(self, deltas: list[Delta], *, at_end: bool = False) -> list[Delta]:
+        if not self._pending:
+            return deltas
+        ready = []
+        over = at_end or self._stop.matched is not None
+        while self._pending and (over or self._pending[0].end <= self._sent):
+            token = self._pending.popleft()
+            if token.start < self._sent or token.end <= self._sent:
+                ready.append(token.logprob)
+        if not ready:
+            return deltas
+        if not deltas or deltas[-1].channel != "content":
+            deltas = [*deltas, Delta(self._index, "content", "")]
+        last = deltas[-1]
+        return [*deltas[:-1], Delta(last.index, last.channel, last.text, tuple(ready))]
+
+
+def _joined(deltas: list[Delta]) -> list[Delta]:
+    """The last two as one, if they are on one channel."""
+    if len(deltas) < 2 or deltas[-2].channel != deltas[-1].channel:
+        return deltas
+    first, second = deltas[-2:]
+    return [*deltas[:-2], Delta(first.index, first.channel, first.text + second.text)]

@@ -1,0 +1,7 @@
+"""How the server starts a worker: `python -m hubserve_engine.worker DESCRIPTOR`."""
+
+import sys
+
+from hubserve_engine.worker.process import main
+
+main(int(sys.argv[1]))

@@ -1,0 +1,206 @@
+"""The server's end of one worker process: starts it, asks it, hands its answers on.
+
+A handle lives as long as its process. When that ends, everything that was asked of it is answered
+with WorkerDied. Who starts the next one is the supervisor's affair.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncGenerator, Callable
+from itertools import count
+
+from hubserve_engine.errors import Cancelled, EngineError, WorkerDied
+from hubserve_engine.types import Chat, Completed, Event, Rendered, Request
+from hubserve_engine.worker import protocol
+from hubserve_engine.worker.failures import error_of
+from hubserve_engine.worker.protocol import FrameBuffer, FromWorker, ToWorker, encode
+
+_READ = 1 << 18
+_MOST_UNREAD = 8192
+"""Events that a client may leave unread before its request is cancelled."""
+
+Answer = protocol.Tokens | protocol.PieceList | protocol.Text
+
+
+class WorkerHandle:
+    """One process. Use it on the event loop that started it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, connection: socket.socket) -> None:
+        self._process = process
+        self._connection = connection
+        self._ids = count(1)
+        self._streams: dict[int, asyncio.Queue[Event | EngineError]] = {}
+        self._answers: dict[int, asyncio.Future[Answer]] = {}
+        self._ready: asyncio.Future[protocol.Ready] = asyncio.get_running_loop().create_future()
+        self._writer: asyncio.StreamWriter | None = None
+        self._death: EngineError | None = None
+        self.ended = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(
+        cls, load: protocol.Load, progress: Callable[[float], None] = lambda _done: None
+    ) -> "WorkerHandle":
+        """A running process that is loading."""
+        ours, theirs = socket.socketpair()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "hubserve_engine.worker",
+                str(theirs.fileno()),
+                pass_fds=(theirs.fileno(),),
+                stdin=asyncio.subprocess.DEVNULL,
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        handle = cls(process, ours)
+        reader, handle._writer = await asyncio.open_connection(sock=ours)
+        handle._task = asyncio.create_task(handle._receive(reader, progress))
+        handle._send(load)
+        return handle
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def ready(self) -> protocol.Ready:
+        """What it loaded. Raises LoadError, or WorkerDied."""
+        return await asyncio.shield(self._ready)
+
+    async def generate(self, request: Request) -> AsyncGenerator[Event, None]:
+        """The events of a request. Closing the generator cancels it at the worker's next step."""
+        id = next(self._ids)
+        queue: asyncio.Queue[Event | EngineError] = asyncio.Queue()
+        self._streams[id] = queue
+        over = False
+        try:
+            self._send(protocol.Generate(id, request))
+            while not over:
+                event = await queue.get()
+                if isinstance(event, EngineError):
+                    over = True
+                    raise event
+                over = isinstance(event, Completed)
+                yield event
+        finally:
+            del self._streams[id]
+            if not over and self._death is None:
+                self._send(protocol.Cancel(id))
+
+    async def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        id = next(self._ids)
+        answer = await self._ask(id, protocol.Tokenize(id, text, add_special, parse_special))
+        assert isinstance(answer, protocol.Tokens)
+        return answer.tokens
+
+    async def pieces(self, tokens: tuple[int, ...]) -> list[bytes]:
+        id = next(self._ids)
+        answer = await self._ask(id, protocol.Pieces(id, tokens))
+        assert isinstance(answer, protocol.PieceList)
+        return answer.pieces
+
+    async def render(self, chat: Chat) -> Rendered:
+        id = next(self._ids)
+        answer = await self._ask(id, protocol.Render(id, chat))
+        assert isinstance(answer, protocol.Text)
+        return answer.rendered
+
+    async def _ask(self, id: int, question: ToWorker) -> Answer:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._answers[id] = future
+        try:
+            self._send(question)
+            return await future
+        finally:
+            del self._answers[id]
+
+    def _send(self, message: ToWorker) -> None:
+        if self._death is not None:
+            raise self._death
+        assert self._writer is not None
+        self._writer.write(encode(message))
+
+    async def _receive(
+        self, reader: asyncio.StreamReader, progress: Callable[[float], None]
+    ) -> None:
+        frames = FrameBuffer()
+        try:
+            while data := await reader.read(_READ):
+                for body in frames.feed(data):
+                    self._take(protocol.decode_from_worker(body), progress)
+        except (OSError, ValueError):
+            self._process.kill()
+        await self._end()
+
+    def _take(self, message: FromWorker, progress: Callable[[float], None]) -> None:
+        match message:
+            case protocol.Step(items=items):
+                for item in items:
+                    self._deliver(item)
+            case protocol.Progress(done=done):
+                progress(done)
+            case protocol.Ready():
+                self._ready.set_result(message)
+            case protocol.Failed(id=None):
+                self._ready.set_exception(error_of(message))
+            case protocol.Failed(id=int(id)):
+                if (queue := self._streams.get(id)) is not None:
+                    queue.put_nowait(error_of(message))
+                elif (future := self._answers.get(id)) is not None and not future.done():
+                    future.set_exception(error_of(message))
+            case protocol.Tokens() | protocol.PieceList() | protocol.Text():
+                if (future := self._answers.get(message.id)) is not None and not future.done():
+                    future.set_result(message)
+
+    def _deliver(self, item: protocol.Item) -> None:
+        queue = self._streams.get(item.id)
+        if queue is None:
+            return
+        if queue.qsize() == _MOST_UNREAD:
+            queue.put_nowait(Cancelled("The client did not read its answer for too long."))
+            self._send(protocol.Cancel(item.id))
+        elif queue.qsize() < _MOST_UNREAD:
+            queue.put_nowait(item.event)
+
+    async def _end(self) -> None:
+        """The process is gone: answer everything that it was asked."""
+        code = await self._process.wait()
+        death = self._death or WorkerDied(
+            f"The model's process ended ({_how(code)}) while it held this request;"
+            " it is being started again, so send the request again."
+        )
+        self._death = death
+        assert self._writer is not None
+        self._writer.close()
+        if not self._ready.done():
+            self._ready.set_exception(death)
+            self._ready.exception()  # whoever waits for it gets it; nobody has to
+        for queue in self._streams.values():
+            queue.put_nowait(death)
+        for future in self._answers.values():
+            if not future.done():
+                future.set_exception(death)
+        self.ended.set()
+
+    async def close(self, seconds: float = 2.0) -> None:
+        """End the process: by closing the socket, and by force if that does not help in time.
+
+        What it still holds is answered with Cancelled.
+        """
+        self._death = self._death or Cancelled("The server is stopping.")
+        assert self._writer is not None
+        self._writer.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), seconds)
+        except TimeoutError:
+            self._process.kill()
+        await self.ended.wait()
+
+
+def _how(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,117 @@
+"""A request as it comes -> a generation that the loop can run: rendered, tokenized, checked."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import count
+
+from hubserve_engine.backends.base import Backend
+from hubserve_engine.channels import ChannelSplitter
+from hubserve_engine.errors import ContextOverflow, InvalidRequest
+from hubserve_engine.profiles import Profile
+from hubserve_engine.prompt.template import ChatTemplate
+from hubserve_engine.sequence import Sequence
+from hubserve_engine.transcript import Transcript
+from hubserve_engine.types import (
+    Chat,
+    ReasoningFormat,
+    ReasoningSwitch,
+    Rendered,
+    Request,
+    Sampling,
+)
+from hubserve_engine.worker.generation import Generation
+
+
+class Intake:
+    """What the requests of one model have in common. For one thread."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        template: ChatTemplate,
+        *,
+        sampling: Sampling,
+        reasoning: ReasoningSwitch,
+        reasoning_format: ReasoningFormat,
+    ) -> None:
+        self._backend = backend
+        self._template = template
+        self._sampling = sampling
+        self._reasoning = reasoning
+        self._reasoning_format = reasoning_format
+        self._arrivals = count()
+
+    @property
+    def profile(self) -> Profile:
+        return self._template.profile
+
+    def render(self, chat: Chat) -> Rendered:
+        """Raises PromptError."""
+        return self._template.render(chat, reasoning=self._reasoning)
+
+    def prepare(self, id: int, request: Request) -> Generation:
+        """Raises InvalidRequest."""
+        tokens, thinking_open = self._tokenize(request)
+        context = self._backend.capabilities.context_length
+        if not tokens:
+            raise InvalidRequest("The prompt is empty; send at least one token.", param="prompt")
+        if len(tokens) >= context:
+            raise ContextOverflow(len(tokens) + 1, context)
+        sampling = request.sampling.over(self._sampling)
+        limit = min(context, len(tokens) + (request.max_tokens or context))
+        generation = Generation(id, request, [])
+        leader = None
+        for index in range(request.n):
+            sequence = Sequence(
+                tokens,
+                arrival=next(self._arrivals),
+                sampler=self._backend.sampler(_for_choice(sampling, index), tokens),
+                transcript=Transcript(index, self._splitter(request, thinking_open), request.stop),
+                limit=limit,
+                leader=leader,
+                reuse=request.cache_prompt,
+            )
+            leader = leader or sequence
+            generation.choices.append(sequence)
+        return generation
+
+    def _tokenize(self, request: Request) -> tuple[list[int], bool]:
+        """The prompt's tokens, and whether it ends inside thinking."""
+        prompt = request.prompt
+        if isinstance(prompt, tuple):
+            check_tokens(prompt, self._backend.loaded.vocabulary, param="prompt")
+            return list(prompt), False
+        if isinstance(prompt, str):
+            return self._backend.tokenize(prompt, add_special=True, parse_special=True), False
+        rendered = self.render(prompt)
+        bos = self._backend.loaded.bos
+        # A template that writes the first token itself must not get it twice.
+        add_special = not (bos and rendered.text.startswith(bos))
+        tokens = self._backend.tokenize(rendered.text, add_special=add_special, parse_special=True)
+        return tokens, rendered.thinking_open
+
+    def _splitter(self, request: Request, thinking_open: bool) -> ChannelSplitter:
+        split = isinstance(request.prompt, Chat)
+        split = split and (request.reasoning_format or self._reasoning_format) != "none"
+        return ChannelSplitter(
+            self.profile.thinking_tags if split else None,
+            thinking_open=thinking_open,
+            anywhere=self.profile.thinking_anywhere,
+        )
+
+
+def _for_choice(sampling: Sampling, index: int) -> Sampling:
+    """Choices of one request differ: each has the seed after the one before."""
+    if sampling.seed is None:
+        return sampling
+    return replace(sampling, seed=sampling.seed + index)
+
+
+def check_tokens(tokens: Iterable[int], vocabulary: int, *, param: str) -> None:
+    """Raises InvalidRequest for a token that the model does not have."""
+    for token in tokens:
+        if not 0 <= token < vocabulary:
+            raise InvalidRequest(
+                f"Token {token} is not in the vocabulary, which has {vocabulary} tokens.",
+                param=param,
+            )

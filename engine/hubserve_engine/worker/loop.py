@@ -1,0 +1,214 @@
+"""The steps: what a worker's main thread does, for as long as the worker lives.
+
+A step carries out what came in, gives slots to those that wait, lets the backend read and write,
+and tells the server what there is to tell in one message. Nothing here waits for the server.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+from hubserve_engine.backends.base import Backend, Chunk, NoRoom, Sampled
+from hubserve_engine.pace import Pace
+from hubserve_engine.scheduler import Admission, Scheduler, Work
+from hubserve_engine.sequence import Sequence
+from hubserve_engine.types import Delta, Finished, FinishReason
+from hubserve_engine.worker.generation import Generation
+from hubserve_engine.worker.protocol import Item, Step
+
+
+@dataclass(slots=True)
+class Clock:
+    """Where the time of the steps went, in seconds: `busy` in all, `backend` in `launch` alone."""
+
+    steps: int = 0
+    busy: float = 0.0
+    backend: float = 0.0
+
+
+class Loop:
+    """`submit`, `cancel` and `stop` may be called from any thread, the rest from one.
+
+    `send` is given each step's message. `preserved` are control tokens whose text is to be seen,
+    such as thinking tags.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        send: Callable[[Step], None],
+        *,
+        preserved: frozenset[int] = frozenset(),
+    ) -> None:
+        capabilities = backend.capabilities
+        self._backend = backend
+        self._send = send
+        self._pace = Pace()
+        self._scheduler = Scheduler(
+            slots=capabilities.slots,
+            capacity=capabilities.context_length,
+            max_batch=capabilities.max_batch,
+            min_chunk=capabilities.min_chunk,
+            truncate=capabilities.truncate,
+        )
+        self._inbox: SimpleQueue[Generation | int | None] = SimpleQueue()
+        self._generations: dict[int, Generation] = {}
+        self._owners: dict[Sequence, Generation] = {}
+        self._events: list[Item] = []
+        self._preserved = preserved
+        self.clock = Clock()
+
+    def submit(self, generation: Generation) -> None:
+        self._inbox.put(generation)
+
+    def cancel(self, id: int) -> None:
+        """Drop a request at the next step; one that is unknown or over is left alone."""
+        self._inbox.put(id)
+
+    def stop(self) -> None:
+        self._inbox.put(None)
+
+    def run(self) -> None:
+        """Step until `stop`."""
+        while self._receive():
+            began = time.perf_counter()
+            self.step()
+            self.clock.steps += 1
+            self.clock.busy += time.perf_counter() - began
+
+    def _receive(self) -> bool:
+        """Take in what has come; wait for something when there is nothing to do."""
+        while True:
+            try:
+                message = self._inbox.get(block=self._scheduler.idle)
+            except Empty:
+                return True
+            if message is None:
+                return False
+            if isinstance(message, int):
+                self._drop(message)
+            else:
+                self._start(message)
+
+    def _start(self, generation: Generation) -> None:
+        self._generations[generation.id] = generation
+        for sequence in generation.choices:
+            self._owners[sequence] = generation
+            self._scheduler.add(sequence)
+
+    def _drop(self, id: int) -> None:
+        generation = self._generations.pop(id, None)
+        for sequence in generation.choices if generation else ():
+            if sequence.finish_reason is None:
+                self._end(sequence)
+
+    def step(self) -> None:
+        """One step, and its message."""
+        for admission in self._scheduler.admit():
+            self._admit(admission)
+        began = time.perf_counter()
+        works = self._launch()
+        if works:
+            sampled = self._backend.collect()
+            now = time.perf_counter()
+            self._pace.observe(sum(w.count for w in works if w.count > 1), now - began)
+            self._advance(works, sampled, now)
+        if self._events:
+            self._send(Step(self._events))
+            self._events = []
+
+    def _admit(self, admission: Admission) -> None:
+        sequence, slot = admission.sequence, admission.slot
+        self._owners[sequence].began(time.perf_counter())
+        holds = admission.reused > 0
+        if admission.source is not None:
+            self._backend.remove(slot)
+            holds = self._backend.fork(admission.source, slot)
+        if holds and self._backend.capabilities.truncate:
+            holds = self._backend.truncate(slot, admission.reused)
+        if not holds:
+            self._backend.remove(slot)
+            sequence.cached = 0
+
+    def _launch(self) -> list[Work]:
+        """Start a step that fits, making room as long as it does not."""
+        while True:
+            writing = any(s.uncached == 1 for s in self._scheduler.running)
+            works = self._scheduler.plan(self._pace.budget(writing=writing))
+            if not works:
+                return works
+            chunks = [self._chunk(work) for work in works]
+            began = time.perf_counter()
+            try:
+                self._backend.launch(chunks)
+            except NoRoom:
+                slot = self._scheduler.make_room()
+                if slot is None:
+                    (sequence,) = self._scheduler.running
+                    self._finish(sequence, "length")
+                    return []
+                self._backend.remove(slot)
+                continue
+            self.clock.backend += time.perf_counter() - began
+            return works
+
+    def _chunk(self, work: Work) -> Chunk:
+        sequence = work.sequence
+        assert sequence.slot is not None
+        return Chunk(
+            sequence.slot,
+            sequence.next_tokens(work.count),
+            sequence.cached,
+            sequence.sampler if work.last else None,
+            self._owners[sequence].request.logprobs,
+        )
+
+    def _advance(self, works: list[Work], sampled: list[Sampled], now: float) -> None:
+        results = iter(sampled)
+        for work in works:
+            work.sequence.cached += work.count
+            if work.last:
+                self._accept(work.sequence, next(results), now)
+
+    def _accept(self, sequence: Sequence, sampled: Sampled, now: float) -> None:
+        token = sampled.token
+        generation, transcript = self._owners[sequence], sequence.transcript
+        generation.sampled(now)
+        sequence.tokens.append(token)
+        if token in self._backend.end_tokens:
+            self._tell(generation, transcript.end())
+            self._finish(sequence, "stop")
+            return
+        piece = self._backend.piece(token, special=token in self._preserved)
+        self._tell(generation, transcript.feed(piece, sampled.logprob))
+        if transcript.stop is not None:
+            self._finish(sequence, "stop")
+        elif len(sequence.tokens) >= sequence.limit:
+            self._tell(generation, transcript.finish())
+            self._finish(sequence, "length")
+
+    def _tell(self, generation: Generation, deltas: list[Delta]) -> None:
+        self._events.extend(Item.of(generation.id, delta) for delta in deltas)
+
+    def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
+        """A choice is complete, and perhaps its request."""
+        generation, transcript = self._owners[sequence], sequence.transcript
+        finished = Finished(
+            generation.choices.index(sequence),
+            reason,
+            transcript.completion_tokens,
+            transcript.reasoning_tokens,
+            transcript.stop,
+        )
+        sequence.finish_reason = reason
+        self._events.append(Item.of(generation.id, finished))
+        self._end(sequence)
+        if generation.done:
+            del self._generations[generation.id]
+            self._events.append(Item.of(generation.id, generation.completed()))
+
+    def _end(self, sequence: Sequence) -> None:
+        self._scheduler.finish(sequence, keep=sequence.reuse)
+        del self._owners[sequence]
+        sequence.sampler.close()

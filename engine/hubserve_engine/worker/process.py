@@ -1,0 +1,157 @@
+"""The worker process: one model, one thread that steps it, one that prepares requests.
+
+The main thread runs the loop. The reader thread renders templates and tokenizes, so a step never
+waits for that. When the server's end of the socket closes, the process ends.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+
+from hubserve_engine import backends
+from hubserve_engine.backends.base import Backend
+from hubserve_engine.errors import EngineError, LoadError, PromptError
+from hubserve_engine.profiles import choose
+from hubserve_engine.prompt import default
+from hubserve_engine.prompt.template import ChatTemplate
+from hubserve_engine.types import Started
+from hubserve_engine.worker import protocol
+from hubserve_engine.worker.channel import Channel
+from hubserve_engine.worker.failures import failure
+from hubserve_engine.worker.intake import Intake, check_tokens
+from hubserve_engine.worker.loop import Loop
+
+_SWITCH_SECONDS = 0.001
+
+
+def main(descriptor: int) -> None:
+    """Serve the model that the first message names, over the socket with this descriptor."""
+    # Ctrl-C goes to the whole group of processes; the server decides when a worker ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # While the reader renders a template the stepping thread must get the interpreter back soon.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    channel = Channel(socket.socket(fileno=descriptor))
+    messages = channel.receive()
+    body = next(messages, None)
+    if body is None:
+        return
+    load = protocol.decode_to_worker(body)
+    assert isinstance(load, protocol.Load)
+    try:
+        backend, intake, ready = _load(load, channel)
+    except EngineError as error:
+        channel.send(failure(None, error))
+        channel.flush(5)
+        return
+    loop = Loop(backend, channel.send, preserved=_layout_tokens(backend, intake))
+    reader = threading.Thread(
+        target=_read, args=(channel, messages, backend, intake, loop), name="reader", daemon=True
+    )
+    channel.send(ready)
+    reader.start()
+    try:
+        loop.run()
+    except BrokenPipeError:
+        pass
+    except BaseException as error:
+        print(f"hubserve worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        channel.flush(1)
+        os._exit(1)
+    # Nothing is left to save, and freeing gigabytes one by one takes longer than leaving.
+    os._exit(0)
+
+
+def _load(load: protocol.Load, channel: Channel) -> tuple[Backend, Intake, protocol.Ready]:
+    """Raises LoadError."""
+    backend = backends.load(
+        load.backend, load.config, lambda done: channel.send(protocol.Progress(done))
+    )
+    loaded = backend.loaded
+    source = load.chat_template or loaded.chat_template
+    notices = loaded.notices
+    if source is None:
+        source = default.CHATML
+        notices = (*notices, default.NOTICE)
+    try:
+        template = ChatTemplate(
+            source,
+            bos=loaded.bos,
+            eos=loaded.eos,
+            profile=choose(source, loaded.special_tokens),
+            may_exit=True,
+        )
+    except PromptError as error:
+        raise LoadError(f"{error.message} Give another with --chat-template-file.") from error
+    intake = Intake(
+        backend,
+        template,
+        sampling=load.sampling,
+        reasoning=load.reasoning,
+        reasoning_format=load.reasoning_format,
+    )
+    ready = protocol.Ready(
+        loaded=loaded,
+        context_length=backend.capabilities.context_length,
+        chat_template=source,
+        thinking_tags=template.profile.thinking_tags,
+        thinking_switch=template.thinking_switch,
+        notices=notices,
+    )
+    return backend, intake, ready
+
+
+def _layout_tokens(backend: Backend, intake: Intake) -> frozenset[int]:
+    """Control tokens that the profile reads, such as thinking tags, so must have their text."""
+    found: set[int] = set()
+    for text in backend.loaded.special_tokens:
+        if intake.profile.speaks(text):
+            tokens = backend.tokenize(text, add_special=False, parse_special=True)
+            found.update(tokens if len(tokens) == 1 else ())
+    return frozenset(found)
+
+
+def _read(
+    channel: Channel,
+    messages: Iterator[bytes],
+    backend: Backend,
+    intake: Intake,
+    loop: Loop,
+) -> None:
+    """The reader thread: one message after another, until the server is gone."""
+    for body in messages:
+        message = protocol.decode_to_worker(body)
+        try:
+            _carry_out(message, channel, backend, intake, loop)
+        except EngineError as error:
+            assert not isinstance(message, protocol.Load)
+            channel.send(failure(message.id, error))
+        except BrokenPipeError:
+            break
+    loop.stop()
+
+
+def _carry_out(
+    message: protocol.ToWorker, channel: Channel, backend: Backend, intake: Intake, loop: Loop
+) -> None:
+    match message:
+        case protocol.Generate(id=id, request=request):
+            generation = intake.prepare(id, request)
+            started = Started(generation.choices[0].prompt_length)
+            channel.send(protocol.Step([protocol.Item.of(id, started)]))
+            loop.submit(generation)
+        case protocol.Cancel(id=id):
+            loop.cancel(id)
+        case protocol.Tokenize(id=id, text=text):
+            tokens = backend.tokenize(
+                text, add_special=message.add_special, parse_special=message.parse_special
+            )
+            channel.send(protocol.Tokens(id, tokens))
+        case protocol.Pieces(id=id, tokens=numbers):
+            check_tokens(numbers, backend.loaded.vocabulary, param="tokens")
+            pieces = [backend.piece(token, special=True) for token in numbers]
+            channel.send(protocol.PieceList(id, pieces))
+        case protocol.Render(id=id, chat=chat):
+            channel.send(protocol.Text(id, intake.render(chat)))
