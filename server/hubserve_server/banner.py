@@ -17,7 +17,7 @@ KEY_VARIABLE = "HUBSERVE_API_KEY"
 def base_url(host: str, port: int) -> str:
     """The address for a client on this machine."""
     name = host.strip("[]")
-    if name in ("0.0.0.0", "::", ""):
+    if name in ("0.0.0.0", "::"):
         name = "127.0.0.1"
     return f"http://[{name}]:{port}/v1" if ":" in name else f"http://{name}:{port}/v1"
 

@@ -38,20 +38,6 @@ hubserve = typer.Typer(
 )
 
 
-AUTO_LAYERS = -2
-"""Stands for a number of layers that is still to be chosen."""
-
-
-def layers(value: str) -> int:
-    """`-ngl`: a number, `all` (or -1), or `auto`, as llama-server takes it."""
-    words = {"all": -1, "-1": -1, "auto": AUTO_LAYERS}
-    if value in words:
-        return words[value]
-    if not value.isdecimal() or int(value) > 10_000:
-        raise typer.BadParameter(f"{value!r} is not a number of layers, 'all' or 'auto'.")
-    return int(value)
-
-
 @hubserve.command("serve")
 def serve_command(
     model: ModelArgument,
@@ -68,16 +54,9 @@ def serve_command(
         typer.Option("--threads", "-t", min=0, max=1024, help="CPU threads; 0 chooses them."),
     ] = MODEL.threads or 0,
     gpu_layers: Annotated[
-        int,
-        typer.Option(
-            "--gpu-layers",
-            "-ngl",
-            parser=layers,
-            metavar="N|all|auto",
-            help="Layers on the GPU.",
-            show_default="auto",
-        ),
-    ] = AUTO_LAYERS,
+        str,
+        typer.Option("--gpu-layers", "-ngl", metavar="N|all|auto", help="Layers on the GPU."),
+    ] = "auto",
     flash_attention: Annotated[
         FlashAttention, typer.Option("--flash-attn", "-fa", help="Flash attention.")
     ] = MODEL.flash_attention,
@@ -139,7 +118,7 @@ def serve_command(
             context_length=context or None,
             parallel=parallel,
             threads=threads or None,
-            gpu_layers=None if gpu_layers == AUTO_LAYERS else gpu_layers,
+            gpu_layers=layers(gpu_layers),
             flash_attention=flash_attention,
             chat_template=chat_template_file,
             reasoning=reasoning,
@@ -158,6 +137,18 @@ def serve_command(
         log_level=log_level,
     )
     return start(config, settings)
+
+
+def layers(value: str) -> int | None:
+    """A number, `all` (or -1), or `auto` (None), as llama-server takes it."""
+    words = {"all": -1, "-1": -1, "auto": None}
+    if value in words:
+        return words[value]
+    if not value.isdecimal() or int(value) > 10_000:
+        raise typer.BadParameter(
+            f"{value!r} is not a number of layers, 'all' or 'auto'.", param_hint="'--gpu-layers'"
+        )
+    return int(value)
 
 
 def api_keys(given: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -180,7 +171,6 @@ def start(config: EngineConfig, settings: Settings) -> int:
 
     listener = listen(settings.host, settings.port)
     from hubserve_engine.service import Engine
-
     from hubserve_server.serving import run
 
     return run(Engine(config), settings, listener)

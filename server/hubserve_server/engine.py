@@ -13,6 +13,11 @@ class Engine(Protocol):
     def stage(self) -> Stage: ...
 
     @property
+    def progress(self) -> str:
+        """What the start is busy with, as a sentence to show; empty if there is nothing to say."""
+        ...
+
+    @property
     def info(self) -> ModelInfo:
         """The loaded model; raises `Loading` or `Unavailable` while there is none."""
         ...

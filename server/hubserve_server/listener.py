@@ -19,9 +19,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:
     """IPv4 where a name has both, since that is what clients try for localhost."""
-    found = socket.getaddrinfo(
-        host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
+    found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     family, _, _, _, address = found[0]
     return family, (str(address[0]), port)

@@ -129,10 +129,10 @@ async def _load(engine: Engine, settings: Settings, port: int) -> None:
 async def _tell_stages(engine: Engine) -> None:
     told = None
     while True:
-        stage = engine.stage
-        if stage != told and stage in STAGES:
-            print(STAGES[stage], file=sys.stderr, flush=True)
-        told = stage
+        doing = engine.progress or STAGES.get(engine.stage)
+        if doing is not None and doing != told:
+            print(doing, file=sys.stderr, flush=True)
+            told = doing
         await asyncio.sleep(0.1)
 
 

@@ -77,6 +77,7 @@ class FakeEngine:
     endless: bool = False
     stuck: bool = False
     stage: Stage = "ready"
+    progress: str = ""
     requests: list[Request] = field(default_factory=list)
     chats: list[Chat] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)

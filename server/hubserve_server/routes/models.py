@@ -21,6 +21,8 @@ async def list_models(engine: TheEngine) -> Response:
 @router.get("/v1/models/{name:path}")
 @router.get("/models/{name:path}")
 async def retrieve_model(name: str, engine: TheEngine) -> Response:
+    if not name:  # The list, with a slash that the base URL ended in.
+        return await list_models(engine)
     return JsonResponse(model(engine.served(name)))
 
 

@@ -39,7 +39,7 @@ def chat(wire: ChatRequest) -> Chat:
     switch, effort = thinking(wire)
     messages = tuple(message(each) for each in wire.messages)
     going_on = continues(wire, messages)
-    if not going_on and _is_empty_answer(messages[-1]):
+    if not going_on and len(messages) > 1 and _is_empty_answer(messages[-1]):
         # An unfinished answer without a word in it: the same as asking for one.
         messages = messages[:-1]
     arguments = dict(wire.chat_template_kwargs or {})

@@ -1,19 +1,18 @@
 """`POST /v1/chat/completions`, as it comes in."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, FailFast, PlainValidator
 
-from hubserve_server.wire.fields import Flag, Mapping, Text, whole, wrong
+from hubserve_server.wire.fields import Flag, Mapping, Text, text, whole, wrong
 from hubserve_server.wire.messages import Message, read_functions, read_messages, read_tools
 from hubserve_server.wire.sampling import MAX_ALTERNATIVES, Generating
 
-ReasoningFormat = Literal["auto", "none", "deepseek", "deepseek-legacy"]
-
 
 def read_reasoning_format(value: Any) -> str | None:
-    if value in (None, "auto", "none", "deepseek", "deepseek-legacy"):
-        return value  # type: ignore[no-any-return]
+    """llama-server's names, but for the one that repeats the thinking in the content."""
+    if value is None or value in ("auto", "none", "deepseek"):
+        return text(value)
     raise wrong("must be auto, none or deepseek", value)
 
 

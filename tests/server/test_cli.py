@@ -1,0 +1,183 @@
+"""The command line: what the flags mean, and one line for what is wrong."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hubserve_engine.config import EngineConfig, ModelConfig
+from hubserve_server import cli
+from hubserve_server.settings import Settings
+
+Started = tuple[EngineConfig, Settings]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Started]:
+    """What would be started, instead of starting it."""
+    calls: list[Started] = []
+
+    def start(config: EngineConfig, settings: Settings) -> int:
+        calls.append((config, settings))
+        return 0
+
+    monkeypatch.setattr(cli, "start", start)
+    monkeypatch.delenv(cli.KEY_VARIABLE, raising=False)
+    return calls
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["serve", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        cli.serve()
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
+def parsed(
+    monkeypatch: pytest.MonkeyPatch, started: list[Started], *arguments: str
+) -> tuple[EngineConfig, Settings]:
+    assert serve(monkeypatch, "model", *arguments) == 0
+    return started[-1]
+
+
+def test_without_flags_the_defaults_hold(
+    monkeypatch: pytest.MonkeyPatch, started: list[Started]
+) -> None:
+    config, settings = parsed(monkeypatch, started)
+    assert config == EngineConfig(ModelConfig("model"))
+    assert settings == Settings()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "value"),
+    [
+        (["-c", "4096"], "context_length", 4096),
+        (["--ctx-size", "4096"], "context_length", 4096),
+        (["-c", "0"], "context_length", None),
+        (["-np", "8"], "parallel", 8),
+        (["--parallel=8"], "parallel", 8),
+        (["-t", "3"], "threads", 3),
+        (["--threads", "0"], "threads", None),
+        (["-ngl", "20"], "gpu_layers", 20),
+        (["-ngl", "all"], "gpu_layers", -1),
+        (["-ngl", "-1"], "gpu_layers", -1),
+        (["--gpu-layers", "auto"], "gpu_layers", None),
+        (["-fa", "off"], "flash_attention", "off"),
+        (["--flash-attn", "on"], "flash_attention", "on"),
+        (["--alias", "a", "--alias", "b"], "aliases", ("a", "b")),
+        (["--reasoning", "off"], "reasoning", "off"),
+        (["--reasoning-format", "none"], "reasoning_format", "none"),
+        (["--chat-template-file", __file__], "chat_template", Path(__file__)),
+    ],
+)
+def test_flags_of_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+    started: list[Started],
+    arguments: list[str],
+    field: str,
+    value: object,
+) -> None:
+    config, _ = parsed(monkeypatch, started, *arguments)
+    assert getattr(config.model, field) == value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "value"),
+    [
+        (["--host", "0.0.0.0"], "host", "0.0.0.0"),
+        (["--port", "0"], "port", 0),
+        (["--api-key", "a", "--api-key", "b"], "api_keys", ("a", "b")),
+        (["--cors-origins", "https://a.b,*"], "cors_origins", ("https://a.b", "*")),
+        (
+            ["--cors-origins", "x://a", "--cors-origins", "x://b"],
+            "cors_origins",
+            ("x://a", "x://b"),
+        ),
+        (["--allowed-hosts", "a.lan, b.lan"], "allowed_hosts", ("a.lan", "b.lan")),
+        (["--max-body", "2"], "max_body", 2 * 1024 * 1024),
+        (["--log-level", "debug"], "log_level", "debug"),
+    ],
+)
+def test_flags_of_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+    started: list[Started],
+    arguments: list[str],
+    field: str,
+    value: object,
+) -> None:
+    _, settings = parsed(monkeypatch, started, *arguments)
+    assert getattr(settings, field) == value
+
+
+def test_flags_of_the_engine(monkeypatch: pytest.MonkeyPatch, started: list[Started]) -> None:
+    config, _ = parsed(monkeypatch, started, "--max-queue", "3", "--backend", "scripted")
+    assert (config.max_queue, config.backend) == (3, "scripted")
+
+
+def test_keys_from_the_environment(monkeypatch: pytest.MonkeyPatch, started: list[Started]) -> None:
+    monkeypatch.setenv(cli.KEY_VARIABLE, "one, two,")
+    assert parsed(monkeypatch, started)[1].api_keys == ("one", "two")
+    assert parsed(monkeypatch, started, "--api-key", "three")[1].api_keys == ("three",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "MODEL"),
+        (["m", "-c", "-5"], "--ctx-size"),
+        (["m", "-np", "0"], "--parallel"),
+        (["m", "-np", "many"], "--parallel"),
+        (["m", "-ngl", "some"], "--gpu-layers"),
+        (["m", "-fa", "perhaps"], "--flash-attn"),
+        (["m", "--port", "65536"], "--port"),
+        (["m", "--reasoning", "maybe"], "--reasoning"),
+        (["m", "--chat-template-file", "/no/such/file"], "/no/such/file"),
+        (["m", "--api-key", ""], "--api-key"),
+        (["m", "--max-body", "0"], "--max-body"),
+        (["m", "--log-level", "loud"], "--log-level"),
+        (["m", "--bogus"], "--bogus"),
+        (["m", "extra"], "extra"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    started: list[Started],
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    named: str,
+) -> None:
+    assert serve(monkeypatch, *arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    (line,) = output.err.splitlines()
+    assert line.startswith("serve: ") and named in line
+    assert started == []
+
+
+def run(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=60, **options
+    )
+
+
+def test_the_module_is_the_command() -> None:
+    result = run("-m", "hubserve_server", "--version")
+    assert result.returncode == 0
+    assert result.stdout.startswith("hubserve ")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from hubserve_server import cli; sys.argv = ['serve', '--help']\n"
+        "try: cli.serve()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'fastapi', 'pydantic', 'uvicorn', 'huggingface_hub', 'numpy', 'llama_cpp'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    result = run("-c", code, env={**os.environ, "COLUMNS": "200"})
+    assert "--ctx-size" in result.stdout
+    assert result.stderr.strip() == "[]"
