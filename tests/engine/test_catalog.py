@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 from tests.support.gguf_builder import write_gguf
 from tests.support.hub_fixtures import FIXTURES, REPO, TINY, cache, hub, server
-from tests.support.hub_server import Fault, HubServer, Repo
+from tests.support.hub_repo import Repo
+from tests.support.hub_server import Fault, HubServer
 
 from hubserve_engine.catalog import Catalog
 from hubserve_engine.errors import ResolveError

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 from tests.support.hub_fixtures import REPO, TINY, cache, hub, server
-from tests.support.hub_server import Fault, HubServer, Repo
+from tests.support.hub_repo import Repo
+from tests.support.hub_server import Fault, HubServer
 
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.hub import Hub
@@ -75,9 +76,10 @@ def test_the_token_goes_to_the_hub_and_not_to_the_store(server: HubServer, cache
 def test_a_revision_is_another_set_of_files(hub: Hub, server: HubServer, tmp_path: Path) -> None:
     old = tmp_path / "old.gguf"
     old.write_bytes(b"GGUF, but old")
-    server.repos[REPO].revisions["v1"] = {FILE: old}
-    (path,) = _fetch(hub, FILE, revision="v1")
-    assert path.read_bytes() == b"GGUF, but old"
+    for revision in ("v1", "refs/pr/1"):
+        server.repos[REPO].revisions[revision] = {FILE: old}
+        (path,) = _fetch(hub, FILE, revision=revision)
+        assert path.read_bytes() == b"GGUF, but old"
     (path,) = _fetch(hub, FILE)
     assert path.read_bytes() == TINY.read_bytes()
 
@@ -245,10 +247,12 @@ def test_offline_only_the_cache_is_asked(server: HubServer, tmp_path: Path) -> N
 
 
 def test_the_command_line_serves_single_files(tmp_path: Path) -> None:
-    script = Path(__file__).parent.parent / "support" / "hub_server.py"
     place = f"unsloth/Qwen3.5-4B-GGUF:Qwen3.5-4B-Q4_K_M.gguf={TINY}"
     process = subprocess.Popen(
-        [sys.executable, script, "--file", place], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.support.hub_server", "--file", place],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with process:
         try:
@@ -267,3 +271,10 @@ def test_a_repository_can_be_made_of_a_folder(tmp_path: Path) -> None:
     assert isinstance(model, HubModel)
     with HubServer({"o/r": Repo.of_folder(tmp_path)}) as server:
         assert Hub(endpoint=server.url).list(model).paths == ["sub/a.gguf"]
+
+
+def test_the_local_hub_lists_a_tree_as_the_real_one_does(server: HubServer) -> None:
+    from huggingface_hub import HfApi
+
+    entries = HfApi(endpoint=server.url).list_repo_tree(REPO, recursive=True)
+    assert [entry.path for entry in entries][:2] == ["README.md", FILE]

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
-from tests.support.hub_server import HubServer, Repo
+from tests.support.hub_repo import Repo
+from tests.support.hub_server import HubServer
 
 from hubserve_engine.hub import Hub
 

@@ -2,8 +2,8 @@
 
 For tests, and from a shell:
 
-    python tests/support/hub_server.py --repo owner/name=FOLDER --port 8001
-    python tests/support/hub_server.py --file owner/name:model-Q4_K_M.gguf=some.gguf
+    python -m tests.support.hub_server --repo owner/name=FOLDER --port 8001
+    python -m tests.support.hub_server --file owner/name:model-Q4_K_M.gguf=some.gguf
 
 and then, elsewhere, `HF_ENDPOINT=http://127.0.0.1:8001`. Files that end in .gguf or .safetensors
 are served as the Hub serves large ones: by a redirect to a store of blobs under another host name,
@@ -23,61 +23,20 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import Message
-from functools import cache
-from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
+from tests.support.hub_repo import LARGE, Repo, entry_of, git_sha1_of, sha256_of
+
 Where = Literal["api", "resolve", "blob"]
 
-LARGE = (".gguf", ".safetensors")
-_ROUTE = re.compile(r"/(?P<repo>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
+# Slashes in a revision are escaped.
+_ROUTE = re.compile(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 _API = re.compile(
-    r"/api/models/(?P<repo>[^/]+/[^/]+?)(/(?P<verb>revision|tree|refs)(/(?P<rest>.*))?)?"
+    r"/api/models/(?P<repo>[^/]+/[^/]+)(/(?P<verb>revision|tree|refs)(/(?P<revision>[^/]+))?/?)?"
 )
-
-
-@dataclass
-class Repo:
-    """A repository: files by their path in it, for each revision, the first of which is main.
-
-    `gated` files are listed but not given out; a `private` repository is not there for those
-    without the server's token.
-    """
-
-    revisions: dict[str, dict[str, Path]]
-    gated: bool = False
-    private: bool = False
-
-    @classmethod
-    def of_folder(cls, folder: Path) -> Self:
-        """A repository with the files that are below a folder."""
-        files = {
-            path.relative_to(folder).as_posix(): path
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        }
-        return cls({"main": files})
-
-    @classmethod
-    def of_files(cls, files: Mapping[str, Path]) -> Self:
-        """A repository with these files, by their path in it."""
-        return cls({"main": dict(files)})
-
-    def commit(self, revision: str) -> str | None:
-        """The commit of a revision, which may be a commit itself; None where there is none."""
-        for name, files in self.revisions.items():
-            digest = sha1(repr([(path, _sha256(file)) for path, file in files.items()]).encode())
-            commit = digest.hexdigest()
-            if revision in (name, commit):
-                return commit
-        return None
-
-    def files(self, commit: str) -> dict[str, Path]:
-        """The files at a commit."""
-        return next(f for name, f in self.revisions.items() if self.commit(name) == commit)
 
 
 @dataclass
@@ -86,8 +45,8 @@ class Fault:
 
     `status` answers with that code. Otherwise the answer is right at first: `cut_after` closes the
     connection after so many bytes of a blob (with a `reset`, as a router does that has forgotten
-    the connection), `resize` announces a size that is so much larger,
-    `corrupt` changes a byte of the blob and keeps its hash, `web_page` sends HTML.
+    the connection), `resize` announces a size that is so much larger, `corrupt` changes a byte of
+    the blob and keeps its hash, `web_page` sends HTML.
     """
 
     where: Where
@@ -169,7 +128,7 @@ class HubServer:
         for repo in self.repos.values():
             for files in repo.revisions.values():
                 for file in files.values():
-                    if _sha256(file) == digest:
+                    if sha256_of(file) == digest:
                         return file
         return None
 
@@ -186,14 +145,15 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        path = unquote(urlsplit(self.path).path)
-        self.hub.seen.append(Seen(self.command, path, self.headers))
+        path = urlsplit(self.path).path
+        self.hub.seen.append(Seen(self.command, unquote(path), self.headers))
         if path.startswith("/blobs/"):
             self._send_blob(path.removeprefix("/blobs/"))
         elif match := _ROUTE.fullmatch(path):
-            self._send_resolve(match["repo"], match["revision"], match["path"])
+            repo, revision, file = (unquote(part) for part in match.groups())
+            self._send_resolve(repo, revision, file)
         elif match := _API.fullmatch(path):
-            self._send_api(match["repo"], match["verb"], match["rest"])
+            self._send_api(match["repo"], match["verb"], unquote(match["revision"] or "main"))
         else:
             self._refuse(404, None, "Not Found")
 
@@ -202,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: tests read what the program under test writes."""
 
-    def _send_api(self, name: str, verb: str | None, rest: str | None) -> None:
+    def _send_api(self, name: str, verb: str | None, revision: str) -> None:
         fault = self.hub.take_fault("api")
         if fault and self._misbehave(fault):
             return
@@ -216,13 +176,11 @@ class _Handler(BaseHTTPRequestHandler):
             ]
             self._send_json({"branches": branches, "tags": [], "converts": []})
             return
-        # Only the first part can be a revision in a tree's address: slashes in it are escaped.
-        revision = (rest or "main").split("/")[0] if verb == "tree" else rest or "main"
         commit = repo.commit(revision)
         if commit is None:
             self._refuse(404, "RevisionNotFound", f"Invalid rev id: {revision}")
             return
-        entries = [_entry(path, file) for path, file in repo.files(commit).items()]
+        entries = [entry_of(path, file) for path, file in repo.files(commit).items()]
         if verb == "tree":
             self._send_json(
                 [{**entry, "type": "file", "path": entry["rfilename"]} for entry in entries]
@@ -261,16 +219,16 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if not path.endswith(LARGE):
             self._send_body(
-                file.read_bytes(), {"X-Repo-Commit": commit, "ETag": f'"{_git_sha1(file)}"'}
+                file.read_bytes(), {"X-Repo-Commit": commit, "ETag": f'"{git_sha1_of(file)}"'}
             )
             return
-        digest = _sha256(file)
+        digest = sha256_of(file)
         size = file.stat().st_size + (fault.resize if fault else 0)
         headers = {
             "X-Repo-Commit": commit,
             "X-Linked-Etag": f'"{digest}"',
             "X-Linked-Size": str(size),
-            "ETag": f'"{_git_sha1(file)}"',
+            "ETag": f'"{git_sha1_of(file)}"',
             "Location": f"{self.hub.blob_url}/{digest}",
         }
         self._send(302, headers, b"")
@@ -368,29 +326,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self.connection.close()
             return
         self.wfile.write(body)
-
-
-def _entry(path: str, file: Path) -> dict[str, Any]:
-    """A file in a listing with metadata."""
-    size = file.stat().st_size
-    entry: dict[str, Any] = {"rfilename": path, "size": size, "blobId": _git_sha1(file)}
-    if path.endswith(LARGE):
-        entry["lfs"] = {"sha256": _sha256(file), "size": size, "pointerSize": 134}
-    return entry
-
-
-def _sha256(file: Path) -> str:
-    return _digest_of(file, file.stat().st_mtime_ns)
-
-
-@cache
-def _digest_of(file: Path, modified: int) -> str:
-    return sha256(file.read_bytes()).hexdigest()
-
-
-def _git_sha1(file: Path) -> str:
-    content = file.read_bytes()
-    return sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def main() -> None:
