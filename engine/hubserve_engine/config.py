@@ -17,7 +17,7 @@ class ModelConfig:
     """How one model is loaded and run.
 
     `context_length` is the number of tokens that all sequences share. `threads` are CPU threads.
-    `gpu_layers` -1 is all of them. `chat_template` is a file that replaces the model's own template.
+    `gpu_layers` -1 is all of them. `chat_template` is a file that replaces the model's own.
     """
 
     model: str

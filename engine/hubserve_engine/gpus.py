@@ -1,7 +1,7 @@
 """The GPUs that this build of llama.cpp can use, found without loading it.
 
-Which parts it was built with is seen from its libraries; what the GPUs have is asked of the driver's
-own tool.
+Which parts it was built with is seen from its libraries; what the GPUs have is asked of the
+driver's own tool.
 """
 
 import subprocess

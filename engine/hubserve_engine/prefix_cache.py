@@ -1,4 +1,4 @@
-"""Prefixes that finished sequences leave behind in their slots, for the next turn of a conversation.
+"""Prefixes that finished sequences leave in their slots, for the next turn of a conversation.
 
 A slot is empty, taken by a running sequence, or kept: its tokens are known and may be the beginning
 of a coming prompt. Taking a kept slot gives its common prefix away; a state that cannot be cut back
@@ -70,7 +70,7 @@ class PrefixCache:
         return Found(best, length)
 
     def evict(self) -> int | None:
-        """Give up the oldest kept prefix; its slot, which the caller must empty, counts as empty."""
+        """Give up the oldest kept prefix; its slot counts as empty, and the caller empties it."""
         slot = next(iter(self._kept), None)
         if slot is None:
             return None

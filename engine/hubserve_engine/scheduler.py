@@ -1,8 +1,9 @@
 """Who runs, what is in the next step, and who has to make room. Pure policy: no clock, no backend.
 
-Sequences wait in the order of their arrival. A running one holds a slot of the backend. A step takes
-one token of every sequence that writes, then prompt tokens in order of arrival, up to a budget. When
-memory runs out the youngest gives its slot back and waits at the front, so that no one fails.
+Sequences wait in the order of their arrival. A running one holds a slot of the backend. A step
+takes one token of every sequence that writes, then prompt tokens in order of arrival, up to a
+budget. When memory runs out the youngest gives its slot back and waits at the front, so that no one
+fails.
 """
 
 from collections import deque
@@ -66,7 +67,7 @@ class Scheduler:
         self._waiting.append(sequence)
 
     def finish(self, sequence: Sequence, *, keep: bool) -> None:
-        """Take a sequence out, wherever it is; with `keep` its slot stays as a prefix for others."""
+        """Take a sequence out, wherever it is; with `keep` its slot can serve others as a prefix."""
         if sequence in self._waiting:
             self._waiting.remove(sequence)
             return

@@ -9,9 +9,9 @@ from hubserve_engine.types import FinishReason, Sampler
 class Sequence:
     """The scheduler reads and moves it; the loop adds tokens.
 
-    `tokens` are prompt and answer; the first `cached` of them are in the slot. `leader` is the choice
-    of the same request whose prompt this one copies once it is read. `limit` is the length in tokens
-    at which it is cut off. With `reuse`, kept prefixes may serve it.
+    `tokens` are prompt and answer; the first `cached` of them are in the slot. `leader` is the
+    choice of the same request whose prompt this one copies once it is read. `limit` is the length
+    in tokens at which it is cut off. With `reuse`, kept prefixes may serve it.
     """
 
     def __init__(

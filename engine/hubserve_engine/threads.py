@@ -12,8 +12,8 @@ T = TypeVar("T")
 async def in_thread(work: Callable[[], T]) -> T:
     """The result of `work`, run in a thread of its own.
 
-    The thread is a daemon: unlike those of an executor it does not keep the process alive, so Ctrl-C
-    during a download ends the program.
+    The thread is a daemon: unlike those of an executor it does not keep the process alive, so
+    Ctrl-C during a download ends the program.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()

@@ -1,7 +1,7 @@
 """Sampling one sequence: a C chain, and sparse edits of the logits before it.
 
-llama.cpp's own penalties and bias samplers visit the whole vocabulary for every token. Here only the
-logits of the tokens concerned are changed, in place, and the chain does the rest. The order is
+llama.cpp's own penalties and bias samplers visit the whole vocabulary for every token. Here only
+the logits of the tokens concerned are changed, in place, and the chain does the rest. The order is
 llama-server's: penalties, top-k, typical, top-p, min-p, temperature. Penalties follow
 llama_sampler_penalties_apply of llama.cpp (src/llama-sampler.cpp, 0.5.0).
 """
