@@ -5,16 +5,22 @@ import pytest
 from .conftest import House
 
 
-def test_serve_alone_serves_the_demo(house: House) -> None:
-    done = house.run("scripts/serve")
+@pytest.mark.parametrize("flags", [[], ["--port", "9000"]])
+def test_serve_without_a_model_serves_the_demo(house: House, flags: list[str]) -> None:
+    done = house.run("scripts/serve", *flags)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "</models/demo.gguf><--alias><SmolLM2-135M-Instruct>"
+    words = ["/models/demo.gguf", "--alias", "SmolLM2-135M-Instruct", *flags]
+    assert done.stdout == "".join(f"<{word}>" for word in words)
     assert house.calls()[-1][2:] == ["models", "smollm2"]
 
 
 def test_serve_passes_its_arguments_on_as_they_are(house: House) -> None:
     done = house.run("scripts/serve", "owner/repo:a file.gguf", "--port", "9000")
     assert done.stdout == "<owner/repo:a file.gguf><--port><9000>"
+
+
+def test_help_of_serve_needs_no_model(house: House) -> None:
+    assert house.run("scripts/serve", "--help").stdout == "<--help>"
 
 
 @pytest.mark.parametrize(
