@@ -14,6 +14,7 @@ from jinja2.utils import Namespace
 
 LARGEST = 64 * 2**20
 TOTAL = 2**30
+_PARTS = 2**20  # of a container, parts of parts included
 _BITS = 4096  # of whole numbers
 _INDENT = 64
 
@@ -55,10 +56,11 @@ def weigh(value: Any) -> int:
     """
     if isinstance(value, str | bytes):
         return len(value)
-    total = 0
+    total = parts = 0
     stack = [value]
     while stack:
         item = stack.pop()
+        parts += 1
         if isinstance(item, str | bytes):
             total += len(item) + 2
         elif isinstance(item, Mapping):
@@ -74,7 +76,7 @@ def weigh(value: Any) -> int:
             total += item.bit_length() // 3 + 3
         else:
             total += 32
-        if total > LARGEST:
+        if total > LARGEST or parts > _PARTS:
             raise TooLarge("it makes more text than a prompt can have")
     return total
 
@@ -99,7 +101,7 @@ def _number(bits: int) -> None:
         raise TooLarge("it calculates with numbers that are too large")
 
 
-def _width(width: Any = 80, *_: Any) -> int:
+def _width(width: Any) -> int:
     return width if isinstance(width, int) else 0
 
 
@@ -129,14 +131,28 @@ def _format(text: str, args: Arguments, kwargs: Named) -> int:
     return _formatted(text, text.count("{"), [*args, *kwargs.values()])
 
 
-def _replaced(text: str, old: Any = "", new: Any = "", *_: Any) -> int:
+def _replaced(text: str, old: Any, new: Any, count: Any = None) -> int:
     if not isinstance(old, str) or not isinstance(new, str):
         return len(text) + weigh(old) + weigh(new)
     return len(text) + text.count(old) * len(new)
 
 
-def _joined(separator: Any, items: Sequence[Any]) -> int:
-    return sum(weigh(item) for item in items) + len(items) * weigh(separator)
+def _joined(items: Sequence[Any], d: Any = "", attribute: Any = None) -> int:
+    return sum(weigh(item) for item in items) + len(items) * weigh(d)
+
+
+def _wrapped(
+    text: str, width: Any = 79, break_long_words: Any = True, wrapstring: Any = None, *_: Any
+) -> int:
+    return len(text) * (1 + len(wrapstring or "\n"))
+
+
+def _padded(text: str, width: Any = 80, *_: Any) -> int:
+    return len(text) + _width(width)
+
+
+def _filled(items: Any, linecount: Any = 0, fill_with: Any = None, slices: Any = 0) -> int:
+    return _width(linecount) + _width(slices)
 
 
 _METHODS: dict[str, Callable[..., int]] = {
@@ -144,15 +160,15 @@ _METHODS: dict[str, Callable[..., int]] = {
     "*": _times,
     "**": _power,
     "%": _percent,
-    "center": lambda text, *args: len(text) + _width(*args),
-    "ljust": lambda text, *args: len(text) + _width(*args),
-    "rjust": lambda text, *args: len(text) + _width(*args),
-    "zfill": lambda text, *args: len(text) + _width(*args),
-    "expandtabs": lambda text, *args: len(text) * max(1, _width(*(args or (8,)))),
+    "center": _padded,
+    "ljust": _padded,
+    "rjust": _padded,
+    "zfill": _padded,
+    "expandtabs": lambda text, tabsize=8: len(text) * max(1, _width(tabsize)),
     "replace": _replaced,
-    "join": lambda text, items=(), *_: _joined(text, items),
-    "translate": lambda text, table=(), *_: len(text) * weigh(table),
-    "to_bytes": lambda number, length=1, *_: _width(length),
+    "join": lambda text, items: _joined(items, text),
+    "translate": lambda text, table: len(text) * weigh(table),
+    "to_bytes": lambda number, length=1, *_, **__: _width(length),
 }
 # These look, and make nothing.
 _LOOK = frozenset(("startswith", "endswith", "find", "rfind", "index", "rindex", "count"))
@@ -163,22 +179,24 @@ def method_size(owner: Any, name: str, args: Arguments, kwargs: Named) -> int:
     if name in ("format", "format_map") and isinstance(owner, str):
         return _format(owner, args, kwargs)
     if size := _METHODS.get(name):
-        return size(owner, *args, *kwargs.values())
+        return size(owner, *args, **kwargs)
     if name in _LOOK or isinstance(owner, int):
         return 0
     return len(owner)
 
 
-_FILTERS: dict[str, Callable[..., int]] = {
-    "center": _METHODS["center"],
-    "replace": lambda text, *args: _replaced(str(text), *args),
-    "join": lambda items, separator="", *_: _joined(separator, items),
-    "format": lambda text, *values: _percent(str(text), list(values)),
-    "batch": lambda _items, count=1, *_: _width(count),
-    "slice": lambda _items, count=1, *_: _width(count),
-    "wordwrap": lambda text, _width=79, _long=True, mark="\n", *_: (
-        len(text) * (1 + len(mark or ""))
-    ),
+# The parameters are called as Jinja calls them.
+_TEXT_FILTERS: dict[str, Callable[..., int]] = {
+    "center": _padded,
+    "replace": lambda text, old, new, count=None: _replaced(text, old, new),
+    "format": lambda text, *values, **named: _percent(text, (values, named)),
+    "wordwrap": _wrapped,
+    "indent": lambda text, width=4, *_, **__: _indented(width, len(text.splitlines())),
+}
+_LIST_FILTERS: dict[str, Callable[..., int]] = {
+    "join": _joined,
+    "batch": _filled,
+    "slice": lambda items, slices, fill_with=None: _filled(items, slices=slices),
 }
 # These hand on the items of a container, or look at it, and make no text of it.
 _KEEP = {"attr", "count", "d", "default", "dictsort", "first", "groupby", "items", "last", "length"}
@@ -188,24 +206,23 @@ _KEEP |= {"selectattr", "sort", "sum", "unique"}
 
 def filter_size(name: str, value: Any, args: Arguments, kwargs: Named) -> int:
     """The size of what a filter makes of `value`."""
-    if name in ("indent", "tojson"):
-        return _indented(name, value, args, kwargs)
-    extra = 0
-    if size := _FILTERS.get(name):
-        extra = size(value, *args, *kwargs.values())
-    if isinstance(value, str | bytes):
-        return extra + len(value)
-    return extra if name in _KEEP or name in _FILTERS else weigh(value)
+    if size := _LIST_FILTERS.get(name):
+        return size(value, *args, **kwargs)
+    if name in _KEEP and not isinstance(value, str | bytes):
+        return 0
+    plain = weigh(value)
+    if name == "tojson":
+        indent = args[1] if len(args) > 1 else kwargs.get("indent")
+        return plain + _indented(indent, plain // 4)
+    if size := _TEXT_FILTERS.get(name):
+        return plain + size(str(value), *args, **kwargs)
+    return plain
 
 
-def _indented(name: str, value: Any, args: Arguments, kwargs: Named) -> int:
-    width = args[:1] if name == "indent" else args[1:2]
-    given = next(iter(width), kwargs.get("width", kwargs.get("indent")))
-    if isinstance(given, int) and given > _INDENT:
-        raise TooLarge(f"it indents by {given}, where at most {_INDENT} make sense")
-    size = weigh(value)
-    if isinstance(given, str) or given:
-        columns = len(given) if isinstance(given, str) else int(given)
-        lines = value.count("\n") if isinstance(value, str) else size // 4
-        size += columns * lines
-    return size
+def _indented(indent: Any, lines: int) -> int:
+    if isinstance(indent, str):
+        return len(indent) * lines
+    columns = _width(indent)
+    if columns > _INDENT:
+        raise TooLarge(f"it indents by {columns}, where at most {_INDENT} make sense")
+    return columns * lines

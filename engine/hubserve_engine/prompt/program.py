@@ -14,7 +14,6 @@ from hubserve_engine.prompt.sandbox import Sandbox
 _MAX_SOURCE = 2**20
 _MAX_SENTENCE = 500
 COMPILE_SECONDS = 5.0
-RENDER_SECONDS = 2.0
 
 
 class Refused(Exception):

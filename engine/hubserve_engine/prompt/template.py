@@ -14,13 +14,17 @@ from hubserve_engine.prompt import history, prefill
 from hubserve_engine.prompt.history import History
 from hubserve_engine.prompt.limits import TooSlow, run_limited
 from hubserve_engine.prompt.messages import Plain, Traits, complete_tools, normalize, plain
-from hubserve_engine.prompt.program import COMPILE_SECONDS, RENDER_SECONDS, Program, Refused
+from hubserve_engine.prompt.program import COMPILE_SECONDS, Program, Refused
 from hubserve_engine.prompt.switch import Switch, effort_arguments, find_switch
 from hubserve_engine.prompt.traits import find_traits
 from hubserve_engine.types import Chat, Message, ReasoningSwitch, Rendered
 
 T = TypeVar("T")
 
+# Honest templates need a few milliseconds; some look at all messages for each one, and so take
+# seconds where an agent has made thousands.
+_SECONDS = 2.0
+_SECONDS_A_MESSAGE = 0.005
 _OURS = frozenset(("messages", "tools", "add_generation_prompt", "bos_token", "eos_token"))
 # What is tried, one after the other and added up, when a template refuses a history.
 _REPAIRS: tuple[Callable[[History], History], ...] = (
@@ -79,12 +83,13 @@ class ChatTemplate:
                 param="chat_template_kwargs",
             )
         chat = replace(chat, reasoning=chat.reasoning or reasoning)
+        seconds = _SECONDS + _SECONDS_A_MESSAGE * len(chat.messages)
         try:
-            return self._limited(partial(self._rendered, chat), RENDER_SECONDS)
+            return self._limited(partial(self._rendered, chat), seconds)
         except TooSlow:
             raise PromptError(
-                f"The model's chat template ran for over {RENDER_SECONDS:g} s on these messages and"
-                " was stopped; another template can be given with --chat-template-file.",
+                f"The model's chat template ran for over {seconds:.1f} s on these messages and was"
+                " stopped; another template can be given with --chat-template-file.",
                 param="messages",
             ) from None
         except Refused as error:
