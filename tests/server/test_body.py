@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubserve_engine.errors import InvalidRequest, Unsupported
@@ -217,6 +217,7 @@ def test_many_wrong_messages_cost_no_more_than_one() -> None:
     assert error.param == "messages.0"
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_string_of_javascript_is_read(text: str) -> None:
     """Halves of characters become U+FFFD; everything else stays."""
@@ -246,6 +247,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(ChatRequest.model_fields)), JSON, max_size=6))
 def test_whatever_a_field_holds_it_is_read_or_refused(fields: dict[str, object]) -> None:
     try:

@@ -139,7 +139,7 @@ class ScriptedBackend:
 
     def sampler(self, sampling: Sampling, prompt: Sequence[int]) -> Sampler:
         text = b"".join(self.piece(t) for t in prompt).decode("utf-8", "replace")
-        echo = Rule(say=text.strip().rpartition("user\n")[2].partition("assistant\n")[0].strip())
+        echo = Rule(say=text.rpartition("user\n")[2].partition("assistant\n")[0].strip())
         rule = next((r for r in self._script.rules if r.when in text), echo)
         return _ScriptedSampler(prompt, rule, self._reply(rule, sampling))
 

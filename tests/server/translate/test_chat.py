@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubserve_engine.errors import InvalidRequest, Unsupported
@@ -244,6 +244,7 @@ VALUES = st.recursive(
 SWITCHES = ("reasoning", "thinking", "reasoning_effort", "chat_template_kwargs", "tool_choice")
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(SWITCHES), VALUES),
     st.lists(

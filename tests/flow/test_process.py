@@ -1,0 +1,172 @@
+"""The server as a process: its banner, its signals, its exit codes."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.support.live_server import events
+from tests.support.process import SAFETY, command, script, served, spawned
+
+from hubserve_server.listener import listen
+
+BODY = {"messages": [{"role": "user", "content": "Hi"}]}
+SLOW = {"when": "slowly", "say": "word " * 8, "seconds": 0.02}
+ENDLESS = {"when": "forever", "say": "word ", "then": "repeat", "seconds": 0.02}
+
+
+def asking(words: str, **fields: object) -> dict[str, object]:
+    return {"messages": [{"role": "user", "content": words}], **fields}
+
+
+def test_the_banner_and_its_curl_command(tmp_path: Path) -> None:
+    with served(script(tmp_path, {"say": "Hello there"}), "-c", "2048") as server:
+        assert "script.json" in server.output
+        assert "2048 tokens (--ctx-size)" in server.output
+        line = next(line for line in server.output.splitlines() if "curl" in line)
+        assert shutil.which("curl")
+        reply = subprocess.run(
+            line.replace("curl", "curl -sS", 1), shell=True, capture_output=True, timeout=SAFETY
+        )
+        assert b'"Hello there"' in reply.stdout, reply
+
+
+def test_the_curl_command_with_a_key(tmp_path: Path) -> None:
+    environment = {"HUBSERVE_API_KEY": "secret"}
+    with served(script(tmp_path, {"say": "Hello"}), env=environment) as server:
+        assert "secret" not in server.output
+        line = next(line for line in server.output.splitlines() if "curl" in line)
+        command = ["sh", "-c", line.replace("curl", "curl -sS", 1)]
+        reply = subprocess.run(command, capture_output=True, env=environment, timeout=SAFETY)
+        assert b'"Hello"' in reply.stdout, reply
+        with server.client() as client:
+            assert client.get("/v1/models").status_code == 401
+
+
+def test_it_answers_health_while_it_loads(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    model = script(tmp_path, load_seconds=30)
+    with spawned(model, "--backend", "scripted", "--port", str(port)) as server:
+        transport = httpx.HTTPTransport(retries=10)
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=SAFETY, transport=transport
+        ) as client:
+            health = client.get("/health")
+            assert (health.status_code, health.json()["status"]) == (503, "loading model")
+            refused = client.post("/v1/chat/completions", json=BODY)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "model_loading")
+        code, _, err = server.end(signal.SIGINT)
+    assert code == 0
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_when_it_is_idle(tmp_path: Path, number: int) -> None:
+    with served(script(tmp_path)) as server, server.client() as client:
+        assert client.post("/v1/chat/completions", json=BODY).status_code == 200
+        code, _, err = server.end(number)
+    assert code == 0
+    assert "POST /v1/chat/completions 200" in err
+    assert "Traceback" not in err and "Stopping" not in err
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_running_answers_may_end(tmp_path: Path, stream: bool) -> None:
+    replies: list[httpx.Response] = []
+    with served(script(tmp_path, SLOW)) as server, server.client() as client:
+
+        def ask() -> None:
+            replies.append(
+                client.post("/v1/chat/completions", json=asking("slowly", stream=stream))
+            )
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        wait_for_work(server.url)
+        code, _, err = server.end(signal.SIGINT)
+        thread.join(SAFETY)
+    assert code == 0
+    assert "1 running request may end" in err
+    text = replies[0].text
+    whole = "word word word word word word word word"
+    if stream:
+        deltas = [chunk["choices"][0]["delta"] for chunk in events(text)]
+        assert "".join(delta.get("content", "") for delta in deltas).strip() == whole
+    else:
+        assert replies[0].json()["choices"][0]["message"]["content"].strip() == whole
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    with served(script(tmp_path, ENDLESS)) as server, server.client() as client:
+        body = asking("forever", stream=True)
+        with client.stream("POST", "/v1/chat/completions", json=body) as reply:
+            lines = reply.iter_lines()
+            next(lines)
+            code, _, err = server.end(signal.SIGINT, signal.SIGINT)
+            rest = list(lines)
+    assert code == 130
+    assert "Traceback" not in err
+    assert rest[-2] == "data: [DONE]"
+    assert '"cancelled"' in rest[-4]
+
+
+def wait_for_work(url: str) -> None:
+    with httpx.Client(base_url=url, timeout=SAFETY) as client:
+        while not client.get("/health").json()["active"]:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["/no/such/model.gguf"], "/no/such/model.gguf"),
+        (["x", "--port", "PORT"], "is in use"),
+        (["x", "--host", "nowhere.invalid"], "nowhere.invalid"),
+        (["x", "-np", "0"], "--parallel"),
+    ],
+)
+def test_what_keeps_it_from_starting_is_one_line(arguments: list[str], said: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        result = subprocess.run(
+            command(*[port if each == "PORT" else each for each in arguments]),
+            capture_output=True,
+            text=True,
+            timeout=SAFETY,
+        )
+    assert result.returncode == 2
+    (line,) = [line for line in result.stderr.splitlines() if not line.endswith("...")]
+    assert line.startswith("hubserve: ") and said in line
+
+
+def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path: Path) -> None:
+    model = script(tmp_path, load_error="The architecture 'abc' is not known.")
+    result = subprocess.run(
+        command(model, "--backend", "scripted", "--port", "0"),
+        capture_output=True,
+        text=True,
+        timeout=SAFETY,
+    )
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[-1].startswith("hubserve: ")
+    assert "The architecture 'abc' is not known." in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_server_process_itself_stays_small(tmp_path: Path) -> None:
+    with served(script(tmp_path)) as server, server.client() as client:
+        for _ in range(20):
+            assert client.post("/v1/chat/completions", json=BODY).status_code == 200
+        status = Path(f"/proc/{server.process.pid}/status")
+        if not status.exists():
+            pytest.skip("only Linux shows a process's memory as a file")
+        resident = next(line for line in status.read_text().splitlines() if "VmRSS" in line)
+        assert int(resident.split()[1]) < 120 * 1024
