@@ -307,6 +307,24 @@ def test_a_worker_that_dies_costs_its_requests_only(client: httpx.Client) -> Non
     assert answer.json()["choices"][0]["message"]["content"] == "Hello"
 
 
+def test_a_stream_that_waits_in_the_queue_has_begun(tmp_path: Path) -> None:
+    model = script(tmp_path, {"when": "forever", "say": "x", "then": "repeat", "seconds": 0.01})
+    with served(model, "-np", "1") as server, server.client() as client:
+
+        def body(words: str) -> dict[str, Any]:
+            return {"messages": [{"role": "user", "content": words}], "stream": True}
+
+        with client.stream("POST", "/v1/chat/completions", json=body("forever")) as first:
+            running = first.iter_raw()
+            next(running)
+            with client.stream("POST", "/v1/chat/completions", json=body("Hello")) as second:
+                waiting = second.iter_lines()
+                assert '"role":"assistant"' in next(waiting)
+                assert client.get("/health").json()["waiting"] == 1
+                running.close()
+                assert '"content":"H' in "".join(waiting)
+
+
 def test_a_full_queue_says_when_to_come_back(tmp_path: Path) -> None:
     model = script(tmp_path, {"when": "forever", "say": "x", "then": "repeat", "seconds": 0.01})
     with served(model, "-np", "1", "--max-queue", "0") as server, server.client() as client:
