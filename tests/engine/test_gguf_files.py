@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubserve_engine.errors import ResolveError
@@ -133,6 +133,7 @@ def test_many_files_are_not_all_listed() -> None:
         pick(files, None, "o/r")
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("Qq4_KM-.of012ggufmprj/", max_size=30).map(lambda t: t + ".gguf")))
 def test_every_model_is_one_candidate_once(files: list[str]) -> None:
     found = [name for model in candidates(files) for name in model.files]
@@ -147,6 +148,7 @@ def test_every_model_is_one_candidate_once(files: list[str]) -> None:
             assert name in chosen.files
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_name_has_a_quantization_or_none(text: str) -> None:
     label = quantization_of(text)

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubserve_engine.errors import ResolveError
@@ -63,6 +63,7 @@ def test_what_is_no_name_is_told_the_forms(text: str) -> None:
     assert text.strip() in caught.value.message
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_a_model_or_an_error(text: str) -> None:
     try:
@@ -75,6 +76,7 @@ def test_any_text_is_a_model_or_an_error(text: str) -> None:
 _NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=True)
 
 
+@settings(deadline=None)
 @given(_NAMES, _NAMES, st.none() | _NAMES, st.none() | _NAMES)
 def test_the_parts_come_back(owner: str, name: str, revision: str | None, tag: str | None) -> None:
     text = f"hub-{owner}/{name}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubserve_engine.catalog import Catalog, ResolvedModel
@@ -67,6 +67,7 @@ def test_the_context_is_the_smallest_of_three(
         assert choice.context_length == context
 
 
+@settings(deadline=None)
 @given(
     st.integers(3 * GIB, 16 * GIB),
     st.integers(1024, 2**18),

@@ -61,6 +61,15 @@ def entry_of(path: str, file: Path) -> dict[str, Any]:
     return entry
 
 
+def tree_entry_of(path: str, file: Path) -> dict[str, Any]:
+    """A file in a tree, which has other names for the same things."""
+    size, digest = file.stat().st_size, sha256_of(file)
+    entry: dict[str, Any] = {"type": "file", "path": path, "size": size, "oid": git_sha1_of(file)}
+    if path.endswith(LARGE):
+        entry["lfs"] = {"oid": digest, "size": size, "pointerSize": 134}
+    return entry
+
+
 def sha256_of(file: Path) -> str:
     """The SHA-256 of a file, which is the ETag of a large one."""
     return _digest_of(file, file.stat().st_mtime_ns)

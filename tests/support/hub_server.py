@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
-from tests.support.hub_repo import LARGE, Repo, entry_of, git_sha1_of, sha256_of
+from tests.support.hub_repo import LARGE, Repo, entry_of, git_sha1_of, sha256_of, tree_entry_of
 
 Where = Literal["api", "resolve", "blob"]
 
@@ -180,11 +180,9 @@ class _Handler(BaseHTTPRequestHandler):
         if commit is None:
             self._refuse(404, "RevisionNotFound", f"Invalid rev id: {revision}")
             return
-        entries = [entry_of(path, file) for path, file in repo.files(commit).items()]
+        files = repo.files(commit)
         if verb == "tree":
-            self._send_json(
-                [{**entry, "type": "file", "path": entry["rfilename"]} for entry in entries]
-            )
+            self._send_json([tree_entry_of(path, file) for path, file in files.items()])
             return
         self._send_json(
             {
@@ -193,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "sha": commit,
                 "private": repo.private,
                 "gated": "manual" if repo.gated else False,
-                "siblings": entries,
+                "siblings": [entry_of(path, file) for path, file in files.items()],
             }
         )
 
