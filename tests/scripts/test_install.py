@@ -175,6 +175,16 @@ def test_a_build_that_broke_off_is_not_taken_for_the_one_before(house: House) ->
     assert words(house.calls())[0] == PIP_INSTALL
 
 
+def test_a_stamp_that_cannot_be_read_costs_an_install_but_not_the_environment(
+    house: House,
+) -> None:
+    house.run("scripts/install")
+    house.calls()
+    (house.root / ".venv/hubserve-install").write_text("from another version\n")
+    house.run("scripts/install")
+    assert words(house.calls())[:2] == [PIP_INSTALL, "-m pip install --editable house"]
+
+
 def test_a_folder_that_moved_gets_a_new_environment(house: House, tmp_path: Path) -> None:
     house.run("scripts/install", "--portable")
     house.calls()
