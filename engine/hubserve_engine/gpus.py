@@ -18,7 +18,7 @@ def detect_gpus(machine: Hardware) -> tuple[Gpu, ...]:
     """Those of this machine, none where the build is for the CPU alone."""
     libraries = _libraries()
     if any("ggml-cuda" in name for name in libraries):
-        return _nvidia()
+        return _nvidia(machine)
     if any("ggml-metal" in name for name in libraries):
         # One memory serves both processors.
         return (Gpu("Apple GPU", machine.memory_total, machine.memory_free),)
@@ -32,7 +32,7 @@ def _libraries() -> list[str]:
     return [path.name for path in (Path(spec.origin).parent / "lib").glob("*")]
 
 
-def _nvidia() -> tuple[Gpu, ...]:
+def _nvidia(machine: Hardware) -> tuple[Gpu, ...]:
     query = [
         "nvidia-smi",
         "--query-gpu=name,memory.total,memory.free",
@@ -42,7 +42,13 @@ def _nvidia() -> tuple[Gpu, ...]:
         lines = subprocess.run(
             query, capture_output=True, text=True, timeout=_SECONDS, check=True
         ).stdout.splitlines()
-        rows = [line.rsplit(",", 2) for line in lines]
-        return tuple(Gpu(n.strip(), int(t) * _MIB, int(f) * _MIB) for n, t, f in rows)
+        return tuple(_gpu(line, machine) for line in lines)
     except (OSError, subprocess.SubprocessError, ValueError):
         return ()
+
+
+def _gpu(line: str, machine: Hardware) -> Gpu:
+    name, total, free = line.rsplit(",", 2)
+    if "N/A" in total:  # it shares the machine's
+        return Gpu(name.strip(), machine.memory_total, machine.memory_free)
+    return Gpu(name.strip(), int(total) * _MIB, int(free) * _MIB)

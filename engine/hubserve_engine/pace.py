@@ -1,6 +1,6 @@
 """How many prompt tokens a step may read, from how long they have taken so far."""
 
-_FIRST = 32
+_FIRST = 8
 _COARSE = 32
 _OLD = 0.5
 _MEASURABLE = 8
@@ -9,7 +9,8 @@ _MEASURABLE = 8
 class Pace:
     """Keeps steps near a target length, in seconds: `alone` when nobody writes, else `beside`.
 
-    Both are well under the 1 s within which a cancelled request must stop.
+    Both are well under the 1 s within which a cancelled request must stop. Nothing is known before
+    the first step, which also reads weights from the disk, so it is a short one.
     """
 
     def __init__(self, *, alone: float = 0.5, beside: float = 0.2) -> None:
@@ -18,7 +19,7 @@ class Pace:
         self._seconds_per_token: float | None = None
 
     def budget(self, *, writing: bool) -> int:
-        """Prompt tokens for the next step."""
+        """Prompt tokens for the next step; 0 where even one takes too long."""
         if self._seconds_per_token is None:
             return _FIRST
         target = self._beside if writing else self._alone

@@ -53,6 +53,8 @@ class PrefixCache:
 
         While a slot is empty, a kept prefix of which a part is wanted is copied, not cut.
         """
+        if not self._empty and not self._kept:
+            return None
         wanted = np.array(tokens[:limit], np.int32)
         best, length = None, 0
         for slot, kept in self._kept.items():

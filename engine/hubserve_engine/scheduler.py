@@ -38,12 +38,15 @@ class Admission:
 class Scheduler:
     """Sizes are in tokens: `capacity` of all slots together, `max_batch` of a step.
 
-    `min_chunk`: no prompt is cut so that less than this is left over (see `Capabilities`).
+    `min_chunk`: no prompt is cut so that a smaller part comes out, nor is more taken from a kept
+    prefix than leaves such a part to read (see `Capabilities`). So the numbers of a prompt do not
+    depend on what ran before or runs beside it.
     """
 
     def __init__(
         self, *, slots: int, capacity: int, max_batch: int, min_chunk: int, truncate: bool
     ) -> None:
+        assert max_batch >= max(slots, 2 * min_chunk), "a step must hold what cannot be cut"
         self._capacity = capacity
         self._max_batch = max_batch
         self._min_chunk = min_chunk
@@ -66,41 +69,54 @@ class Scheduler:
     def add(self, sequence: Sequence) -> None:
         self._waiting.append(sequence)
 
-    def finish(self, sequence: Sequence, *, keep: bool) -> None:
-        """Take a sequence out, wherever it is; with `keep` its slot can serve others as a prefix."""
+    def finish(self, sequence: Sequence, *, keep: bool) -> int | None:
+        """Take a sequence out, wherever it is; with `keep` its slot can serve others as a prefix.
+
+        Returns the slot that is to be emptied, if it is not kept.
+        """
         if sequence in self._waiting:
             self._waiting.remove(sequence)
-            return
+            return None
         self._running.remove(sequence)
-        assert sequence.slot is not None
+        slot = sequence.slot
+        assert slot is not None
         if keep and sequence.cached:
-            self.cache.keep(sequence.slot, sequence.tokens[: sequence.cached])
+            self.cache.keep(slot, sequence.tokens[: sequence.cached])
+            slot = None
         else:
-            self.cache.free(sequence.slot)
+            self.cache.free(slot)
         sequence.release()
+        return slot
 
     def admit(self) -> Iterator[Admission]:
         """Give slots to waiting sequences, first come first served.
 
-        The caller must carry each admission out before it asks for the next.
+        The caller must carry each admission out, and tell the sequence what its slot holds, before
+        it asks for the next.
         """
         for sequence in tuple(self._waiting):
-            if sequence.leader in self._running and sequence.leader.reading:
+            leader = self._unread_leader(sequence)
+            if leader is not None and leader.uncached > self._min_chunk:
                 continue  # its prompt is being read: soon it is copied instead of read again
             admission = self._place(sequence) if self._fits(sequence) else None
             if admission is None:
                 return
             self._waiting.remove(sequence)
-            sequence.attach(admission.slot, admission.reused)
+            sequence.attach(admission.slot)
             self._running.append(sequence)
             yield admission
 
-    def _place(self, sequence: Sequence) -> Admission | None:
+    def _unread_leader(self, sequence: Sequence) -> Sequence | None:
+        """The leader, while it runs and holds nothing but a part of the prompt."""
         leader = sequence.leader
-        if leader in self._running and not leader.started and leader.slot is not None:
+        return leader if leader in self._running and not leader.started else None
+
+    def _place(self, sequence: Sequence) -> Admission | None:
+        leader = self._unread_leader(sequence)
+        if leader is not None and leader.cached:
             slot = self.cache.take_any()
             return None if slot is None else Admission(sequence, slot, leader.cached, leader.slot)
-        limit = len(sequence.tokens) - 1 if sequence.reuse else 0
+        limit = max(len(sequence.tokens) - self._min_chunk, 0) if sequence.reuse else 0
         found = self.cache.take_best(sequence.tokens, limit)
         if found is None:
             return None
@@ -116,28 +132,39 @@ class Scheduler:
         return used + len(sequence.tokens) + margin <= self._capacity
 
     def plan(self, prefill_budget: int) -> list[Work]:
-        """The next step: every writing sequence, then up to `prefill_budget` prompt tokens."""
-        writing = [s for s in self._running if s.uncached == 1]
-        reading = [s for s in self._running if s.uncached > 1]
-        works = [Work(s, 1, last=True) for s in writing]
-        # Twice the smallest chunk always holds one that leaves no smaller one behind.
-        room = min(max(prefill_budget, 2 * self._min_chunk), self._max_batch - len(works))
-        for sequence in reading:
-            count = self._chunk(sequence, room)
-            if count <= 0:
+        """The next step: every writing sequence, then about `prefill_budget` prompt tokens.
+
+        A budget below the smallest chunk counts as that.
+        """
+        works = [Work(s, 1, last=True) for s in self._running if s.uncached == 1]
+        room = self._max_batch - len(works)
+        budget = min(max(prefill_budget, self._min_chunk), room)
+        for sequence in self._running:
+            if sequence.uncached == 1:
+                continue
+            count = self._chunk(self._wanted(sequence), budget, room)
+            if not count:
                 break
             works.append(Work(sequence, count, last=count == sequence.uncached))
+            budget -= count
             room -= count
         return works
 
-    def _chunk(self, sequence: Sequence, room: int) -> int:
-        """How much of a prompt to read. A sequence that others wait to copy stops before its last
-        token, so that each of them decodes that one itself and samples on its own."""
-        left = sequence.uncached - (1 if self._has_followers(sequence) else 0)
-        if left <= room:
-            return left
-        room = min(room, left - self._min_chunk)
-        return room if room >= self._min_chunk else 0
+    def _wanted(self, sequence: Sequence) -> int:
+        """How much of a prompt to read now. One that others wait to copy stops a smallest chunk
+        before its end, so that each of them reads that itself and samples on its own."""
+        end = self._min_chunk if self._has_followers(sequence) else 0
+        return sequence.uncached - end if sequence.uncached > end else sequence.uncached
+
+    def _chunk(self, wanted: int, budget: int, room: int) -> int:
+        """A part of what is wanted, cut so that neither it nor the rest is too small."""
+        if wanted <= budget:
+            return wanted
+        if budget < self._min_chunk:
+            return 0
+        if (cut := min(budget, wanted - self._min_chunk)) >= self._min_chunk:
+            return cut
+        return wanted if wanted <= room else 0
 
     def _has_followers(self, sequence: Sequence) -> bool:
         return not sequence.started and any(s.leader is sequence for s in self._waiting)

@@ -11,7 +11,8 @@ class Sequence:
 
     `tokens` are prompt and answer; the first `cached` of them are in the slot. `leader` is the
     choice of the same request whose prompt this one copies once it is read. `limit` is the length
-    in tokens at which it is cut off. With `reuse`, kept prefixes may serve it.
+    in tokens at which it is cut off. With `reuse`, kept prefixes may serve it. `reused` is how much
+    of it was there when it began, None before that.
     """
 
     def __init__(
@@ -48,19 +49,16 @@ class Sequence:
         """Whether it has written anything."""
         return len(self.tokens) > self.prompt_length
 
-    @property
-    def reading(self) -> bool:
-        """Whether more than the last token of its prompt is still to be read."""
-        return not self.started and self.uncached > 1
-
-    def attach(self, slot: int, reused: int) -> None:
-        """It runs in `slot` now, which holds its first `reused` tokens."""
+    def attach(self, slot: int) -> None:
+        """It runs in `slot` now."""
         self.slot = slot
-        self.cached = reused
-        if (
-            self.reused is None
-        ):  # a later attachment, after a preemption, is not the client's affair
-            self.reused = reused
+
+    def hold(self, cached: int) -> None:
+        """Its slot holds its first `cached` tokens, taken from another."""
+        self.cached = cached
+        if self.reused is None:
+            # What it finds when it comes back after a preemption is not the client's affair.
+            self.reused = cached
 
     def release(self) -> None:
         """It has no slot any more."""

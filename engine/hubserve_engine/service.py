@@ -79,6 +79,7 @@ class Engine:
             await asyncio.wait_for(self._quiet.wait(), grace)
         if self._start is not None and not self._start.done():
             self._start.cancel()
+            await asyncio.wait([self._start])
         if self._supervisor is not None:
             await self._supervisor.close()
 

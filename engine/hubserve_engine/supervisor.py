@@ -1,13 +1,17 @@
 """Keeps one worker alive: starts it, starts it again when it dies, gives up when that is no use."""
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
-from hubserve_engine.errors import EngineError, LoadError, Unavailable
+from hubserve_engine.errors import Cancelled, EngineError, LoadError, Unavailable
 from hubserve_engine.worker.handle import WorkerHandle
 from hubserve_engine.worker.protocol import Load, Ready
+
+logger = logging.getLogger(__name__)
 
 _DEATHS = 3
 _WITHIN = 60.0  # seconds
@@ -27,10 +31,9 @@ class Supervisor:
 
     async def start(self) -> Ready:
         """Load the model for the first time. Raises LoadError."""
-        handle = await WorkerHandle.start(self._load, self._progress)
-        self._handle = handle
+        self._handle = await WorkerHandle.start(self._load, self._progress)
         try:
-            ready = await handle.ready()
+            ready = await self._handle.ready()
         except LoadError:
             raise
         except EngineError as error:
@@ -44,11 +47,15 @@ class Supervisor:
 
     @property
     def available(self) -> bool:
-        return self._failure is None
+        """False once it has given up."""
+        return not isinstance(self._failure, Unavailable)
 
     async def worker(self) -> WorkerHandle:
-        """The worker, once it is ready. Raises Unavailable."""
-        await self._ready.wait()
+        """The worker, once it is ready. Raises Unavailable, or Cancelled after `close`."""
+        if self._handle is not None and not self._handle.alive:
+            self._ready.clear()  # the watching task is about to see it, too
+        if self._failure is None:
+            await self._ready.wait()
         if self._failure is not None:
             raise self._failure
         assert self._handle is not None
@@ -65,22 +72,34 @@ class Supervisor:
                     " again; see the server's log, and restart the server."
                 )
                 return
-            self._handle = await WorkerHandle.start(self._load, self._progress)
+            logger.warning("The model's process ended; it is being started again.")
             try:
+                self._handle = await WorkerHandle.start(self._load, self._progress)
                 await self._handle.ready()
             except LoadError as error:
                 self._give_up(f"The model could not be loaded again: {error.message}")
                 return
             except EngineError:
                 continue  # it died while loading: that counts
+            except OSError as error:
+                self._give_up(f"The model's process could not be started again: {error}.")
+                return
             self._ready.set()
 
     def _give_up(self, reason: str) -> None:
-        self._failure = Unavailable(reason)
+        logger.error(reason)
+        self._fail(Unavailable(reason))
+
+    def _fail(self, failure: EngineError) -> None:
+        self._failure = failure
         self._ready.set()
 
     async def close(self) -> None:
+        """End the worker; whoever waits for one is answered with Cancelled."""
+        self._fail(self._failure or Cancelled("The server is stopping."))
         if self._task is not None:
             self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
         if self._handle is not None:
             await self._handle.close()

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -27,7 +28,7 @@ async def in_thread(work: Callable[[], T]) -> T:
             settle = partial(future.set_result, work())
         except BaseException as error:
             settle = partial(future.set_exception, error)
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
             loop.call_soon_threadsafe(deliver, settle)
 
     threading.Thread(target=run, name="beside", daemon=True).start()

@@ -52,10 +52,9 @@ class Transcript:
             self._pending.append(_Pending(start, self._written, logprob))
         return self._with_logprobs(deltas)
 
-    def end(self) -> list[Delta]:
+    def end(self) -> None:
         """Count the token that ends the answer, which has no text."""
         self.completion_tokens += 1
-        return self.finish()
 
     def finish(self) -> list[Delta]:
         """All that was held back, at the end of the sequence."""

@@ -7,9 +7,11 @@ follow each other, that slots are not mixed up, that a step is not too large.
 
 import os
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -25,6 +27,7 @@ from hubserve_engine.errors import LoadError
 from hubserve_engine.types import Sampler, Sampling, TokenLogprob, TokenProbability
 
 _SPECIAL = ("<|im_start|>", "<|im_end|>", "<think>", "</think>")
+_SPECIAL_TEXT = re.compile(f"({'|'.join(map(re.escape, _SPECIAL))})")
 _END = 256 + _SPECIAL.index("<|im_end|>")
 _VOCABULARY = 256 + len(_SPECIAL)
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz "
@@ -48,7 +51,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     when: str = ""
     say: str = ""
     letters: int = 0
-    then: str = "end"
+    then: Literal["end", "repeat", "die"] = "end"
     seconds: float = 0.0
 
 
@@ -119,16 +122,11 @@ class ScriptedBackend:
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         tokens: list[int] = []
-        rest = text.encode("utf-8", "replace")
-        while rest:
-            for number, special in enumerate(_SPECIAL):
-                if parse_special and rest.startswith(special.encode()):
-                    tokens.append(256 + number)
-                    rest = rest[len(special) :]
-                    break
+        for part in _SPECIAL_TEXT.split(text) if parse_special else [text]:
+            if parse_special and part in _SPECIAL:
+                tokens.append(256 + _SPECIAL.index(part))
             else:
-                tokens.append(rest[0])
-                rest = rest[1:]
+                tokens.extend(part.encode("utf-8", "replace"))
         return tokens
 
     def piece(self, token: int, *, special: bool = False) -> bytes:

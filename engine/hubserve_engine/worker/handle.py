@@ -5,18 +5,23 @@ with WorkerDied. Who starts the next one is the supervisor's affair.
 """
 
 import asyncio
+import logging
 import socket
 import sys
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from itertools import count
 
-from hubserve_engine.errors import Cancelled, EngineError, WorkerDied
+from hubserve_engine.errors import Cancelled, EngineError, InvalidRequest, WorkerDied
 from hubserve_engine.types import Chat, Completed, Event, Rendered, Request
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.failures import error_of
 from hubserve_engine.worker.protocol import FrameBuffer, FromWorker, ToWorker, encode
 
+logger = logging.getLogger(__name__)
+
 _READ = 1 << 18
+_LEAVING_SECONDS = 10.0
 _MOST_UNREAD = 8192
 """Events that a client may leave unread before its request is cancelled."""
 
@@ -26,14 +31,13 @@ Answer = protocol.Tokens | protocol.PieceList | protocol.Text
 class WorkerHandle:
     """One process. Use it on the event loop that started it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, connection: socket.socket) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, writer: asyncio.StreamWriter) -> None:
         self._process = process
-        self._connection = connection
+        self._writer = writer
         self._ids = count(1)
         self._streams: dict[int, asyncio.Queue[Event | EngineError]] = {}
         self._answers: dict[int, asyncio.Future[Answer]] = {}
         self._ready: asyncio.Future[protocol.Ready] = asyncio.get_running_loop().create_future()
-        self._writer: asyncio.StreamWriter | None = None
         self._death: EngineError | None = None
         self.ended = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -52,17 +56,23 @@ class WorkerHandle:
                 str(theirs.fileno()),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the server alone
             )
+            reader, writer = await asyncio.open_connection(sock=ours)
         except BaseException:
-            ours.close()
+            ours.close()  # which ends the process, if there is one
             raise
         finally:
             theirs.close()
-        handle = cls(process, ours)
-        reader, handle._writer = await asyncio.open_connection(sock=ours)
+        handle = cls(process, writer)
         handle._task = asyncio.create_task(handle._receive(reader, progress))
         handle._send(load)
         return handle
+
+    @property
+    def alive(self) -> bool:
+        """Whether it takes requests, as far as is known."""
+        return self._death is None
 
     @property
     def pid(self) -> int:
@@ -122,19 +132,28 @@ class WorkerHandle:
     def _send(self, message: ToWorker) -> None:
         if self._death is not None:
             raise self._death
-        assert self._writer is not None
-        self._writer.write(encode(message))
+        try:
+            frame = encode(message)
+        except (OverflowError, RecursionError, UnicodeError) as error:
+            raise InvalidRequest(
+                f"The request holds a value of no use to a model: {error}."
+            ) from error
+        self._writer.write(frame)
 
     async def _receive(
         self, reader: asyncio.StreamReader, progress: Callable[[float], None]
     ) -> None:
+        """Hands on what comes, until the process ends; one that talks nonsense is ended."""
         frames = FrameBuffer()
         try:
             while data := await reader.read(_READ):
                 for body in frames.feed(data):
                     self._take(protocol.decode_from_worker(body), progress)
-        except (OSError, ValueError):
-            self._process.kill()
+        except OSError:
+            pass  # a process that dies may reset the connection
+        except Exception:
+            logger.exception("The model's process is ended, since its messages make no sense.")
+            self._kill()
         await self._end()
 
     def _take(self, message: FromWorker, progress: Callable[[float], None]) -> None:
@@ -163,23 +182,23 @@ class WorkerHandle:
             return
         if queue.qsize() == _MOST_UNREAD:
             queue.put_nowait(Cancelled("The client did not read its answer for too long."))
-            self._send(protocol.Cancel(item.id))
+            if self.alive:
+                self._send(protocol.Cancel(item.id))
         elif queue.qsize() < _MOST_UNREAD:
             queue.put_nowait(item.event)
 
     async def _end(self) -> None:
-        """The process is gone: answer everything that it was asked."""
-        code = await self._process.wait()
+        """The process is gone or going: answer everything that it was asked."""
+        code = await self._exit_code(_LEAVING_SECONDS)
         death = self._death or WorkerDied(
             f"The model's process ended ({_how(code)}) while it held this request;"
             " it is being started again, so send the request again."
         )
         self._death = death
-        assert self._writer is not None
         self._writer.close()
         if not self._ready.done():
             self._ready.set_exception(death)
-            self._ready.exception()  # whoever waits for it gets it; nobody has to
+        self._ready.exception()  # whoever waits for it gets it; nobody has to
         for queue in self._streams.values():
             queue.put_nowait(death)
         for future in self._answers.values():
@@ -193,13 +212,21 @@ class WorkerHandle:
         What it still holds is answered with Cancelled.
         """
         self._death = self._death or Cancelled("The server is stopping.")
-        assert self._writer is not None
         self._writer.close()
-        try:
-            await asyncio.wait_for(self._process.wait(), seconds)
-        except TimeoutError:
-            self._process.kill()
+        await self._exit_code(seconds)
         await self.ended.wait()
+
+    async def _exit_code(self, seconds: float) -> int:
+        """Of the process, which is killed if it is still there after that time."""
+        try:
+            return await asyncio.wait_for(self._process.wait(), seconds)
+        except TimeoutError:
+            self._kill()
+            return await self._process.wait()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
 
 def _how(code: int) -> str:

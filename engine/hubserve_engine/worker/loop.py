@@ -27,6 +27,11 @@ class Clock:
     backend: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    error: BaseException | None
+
+
 class Loop:
     """`submit`, `cancel` and `stop` may be called from any thread, the rest from one.
 
@@ -52,7 +57,7 @@ class Loop:
             min_chunk=capabilities.min_chunk,
             truncate=capabilities.truncate,
         )
-        self._inbox: SimpleQueue[Generation | int | None] = SimpleQueue()
+        self._inbox: SimpleQueue[Generation | int | _Stop] = SimpleQueue()
         self._generations: dict[int, Generation] = {}
         self._owners: dict[Sequence, Generation] = {}
         self._events: list[Item] = []
@@ -66,8 +71,9 @@ class Loop:
         """Drop a request at the next step; one that is unknown or over is left alone."""
         self._inbox.put(id)
 
-    def stop(self) -> None:
-        self._inbox.put(None)
+    def stop(self, error: BaseException | None = None) -> None:
+        """Let `run` return, or raise the error."""
+        self._inbox.put(_Stop(error))
 
     def run(self) -> None:
         """Step until `stop`."""
@@ -84,7 +90,9 @@ class Loop:
                 message = self._inbox.get(block=self._scheduler.idle)
             except Empty:
                 return True
-            if message is None:
+            if isinstance(message, _Stop):
+                if message.error is not None:
+                    raise message.error
                 return False
             if isinstance(message, int):
                 self._drop(message)
@@ -129,7 +137,7 @@ class Loop:
             holds = self._backend.truncate(slot, admission.reused)
         if not holds:
             self._backend.remove(slot)
-            sequence.cached = 0
+        sequence.hold(admission.reused if holds else 0)
 
     def _launch(self) -> list[Work]:
         """Start a step that fits, making room as long as it does not."""
@@ -177,23 +185,23 @@ class Loop:
         generation.sampled(now)
         sequence.tokens.append(token)
         if token in self._backend.end_tokens:
-            self._tell(generation, transcript.end())
+            transcript.end()
             self._finish(sequence, "stop")
             return
         piece = self._backend.piece(token, special=token in self._preserved)
         self._tell(generation, transcript.feed(piece, sampled.logprob))
-        if transcript.stop is not None:
-            self._finish(sequence, "stop")
-        elif len(sequence.tokens) >= sequence.limit:
-            self._tell(generation, transcript.finish())
+        if transcript.stop is not None or len(sequence.tokens) >= sequence.limit:
             self._finish(sequence, "length")
 
     def _tell(self, generation: Generation, deltas: list[Delta]) -> None:
         self._events.extend(Item.of(generation.id, delta) for delta in deltas)
 
     def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
-        """A choice is complete, and perhaps its request."""
+        """A choice is complete, and perhaps its request. A stop string is the better reason."""
         generation, transcript = self._owners[sequence], sequence.transcript
+        self._tell(generation, transcript.finish())
+        if transcript.stop is not None:
+            reason = "stop"
         finished = Finished(
             generation.choices.index(sequence),
             reason,
@@ -209,6 +217,8 @@ class Loop:
             self._events.append(Item.of(generation.id, generation.completed()))
 
     def _end(self, sequence: Sequence) -> None:
-        self._scheduler.finish(sequence, keep=sequence.reuse)
+        slot = self._scheduler.finish(sequence, keep=sequence.reuse)
+        if slot is not None:
+            self._backend.remove(slot)
         del self._owners[sequence]
         sequence.sampler.close()

@@ -9,7 +9,10 @@ import signal
 import socket
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend
@@ -25,12 +28,14 @@ from hubserve_engine.worker.intake import Intake, check_tokens
 from hubserve_engine.worker.loop import Loop
 
 _SWITCH_SECONDS = 0.001
+_FLUSH_SECONDS = 5.0
 
 
 def main(descriptor: int) -> None:
     """Serve the model that the first message names, over the socket with this descriptor."""
-    # Ctrl-C goes to the whole group of processes; the server decides when a worker ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # These go to whole groups of processes; the server decides when a worker ends.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     # While the reader renders a template the stepping thread must get the interpreter back soon.
     sys.setswitchinterval(_SWITCH_SECONDS)
     channel = Channel(socket.socket(fileno=descriptor))
@@ -40,35 +45,53 @@ def main(descriptor: int) -> None:
         return
     load = protocol.decode_to_worker(body)
     assert isinstance(load, protocol.Load)
-    try:
-        backend, intake, ready = _load(load, channel)
-    except EngineError as error:
-        channel.send(failure(None, error))
-        channel.flush(5)
-        return
-    loop = Loop(backend, channel.send, preserved=_layout_tokens(backend, intake))
-    reader = threading.Thread(
-        target=_read, args=(channel, messages, backend, intake, loop), name="reader", daemon=True
-    )
-    channel.send(ready)
-    reader.start()
-    try:
+    with _ending(channel):
+        try:
+            backend, intake, ready = _load(load, channel)
+        except EngineError as error:
+            channel.send(failure(None, error))
+            return
+        loop = Loop(backend, channel.send, preserved=_layout_tokens(backend, intake))
+        channel.send(ready)
+        arguments = (channel, messages, backend, intake, loop)
+        threading.Thread(target=_read, args=arguments, name="reader", daemon=True).start()
         loop.run()
+
+
+@contextmanager
+def _ending(channel: Channel) -> Iterator[None]:
+    """Ends the process after the block: with 1 and a line if it failed, with 0 if all is said or
+    the server is gone."""
+    code = 0
+    try:
+        yield
     except BrokenPipeError:
         pass
     except BaseException as error:
-        print(f"hubserve worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        channel.flush(1)
-        os._exit(1)
+        print(f"hubserve worker: {_account(error)}", file=sys.stderr, flush=True)
+        code = 1
+    channel.flush(_FLUSH_SECONDS)
     # Nothing is left to save, and freeing gigabytes one by one takes longer than leaving.
-    os._exit(0)
+    os._exit(code)
+
+
+def _account(error: BaseException) -> str:
+    """What happened and where, on one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
 def _load(load: protocol.Load, channel: Channel) -> tuple[Backend, Intake, protocol.Ready]:
     """Raises LoadError."""
-    backend = backends.load(
-        load.backend, load.config, lambda done: channel.send(protocol.Progress(done))
-    )
+
+    def progress(done: float) -> None:
+        try:
+            channel.send(protocol.Progress(done))
+        except BrokenPipeError:
+            os._exit(0)  # nobody waits for this model any more
+
+    backend = backends.load(load.backend, load.config, progress)
     loaded = backend.loaded
     source = load.chat_template or loaded.chat_template
     notices = loaded.notices
@@ -120,17 +143,29 @@ def _read(
     intake: Intake,
     loop: Loop,
 ) -> None:
-    """The reader thread: one message after another, until the server is gone."""
-    for body in messages:
-        message = protocol.decode_to_worker(body)
-        try:
-            _carry_out(message, channel, backend, intake, loop)
-        except EngineError as error:
-            assert not isinstance(message, protocol.Load)
-            channel.send(failure(message.id, error))
-        except BrokenPipeError:
-            break
-    loop.stop()
+    """The reader thread: one message after another, until the server is gone.
+
+    A request on which our own code fails is answered, like one that is refused; what cannot be
+    answered ends the process.
+    """
+    try:
+        for body in messages:
+            message = protocol.decode_to_worker(body)
+            assert not isinstance(message, protocol.Load), "a model is loaded once"
+            try:
+                _carry_out(message, channel, backend, intake, loop)
+            except EngineError as error:
+                channel.send(failure(message.id, error))
+            except BrokenPipeError:
+                raise
+            except Exception as error:
+                account = _account(error)
+                print(f"hubserve worker: a request failed: {account}", file=sys.stderr, flush=True)
+                channel.send(failure(message.id, EngineError(f"The request failed: {account}")))
+    except BaseException as error:
+        loop.stop(error)
+    else:
+        loop.stop()
 
 
 def _carry_out(

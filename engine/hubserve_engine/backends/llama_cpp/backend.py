@@ -34,7 +34,7 @@ class LlamaCppBackend:
         self.capabilities = Capabilities(
             context_length=self._context.length,
             slots=config.parallel,
-            max_batch=config.batch,
+            max_batch=self._context.batch,
             truncate=not self._model.recurrent,
             fork="whole",
             min_chunk=8,

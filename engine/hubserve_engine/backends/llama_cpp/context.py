@@ -20,7 +20,10 @@ Row = npt.NDArray[np.float32]
 
 
 class Context:
-    """One decode at a time, on one thread. Rows of the last decode are numbered in batch order."""
+    """One decode at a time, on one thread. Rows of the last decode are numbered in batch order.
+
+    `length` and `batch` are the tokens that the memory and a step hold.
+    """
 
     def __init__(self, model: Model, config: BackendConfig) -> None:
         self._model = model
@@ -31,7 +34,8 @@ class Context:
         if not self._memory:
             self.close()
             raise LoadError("This model keeps no state between tokens, so it cannot write text.")
-        self._batch = _Batch(config.batch, config.parallel)
+        self.batch = int(llama.llama_n_batch(self.handle))  # no more than the context
+        self._batch = _Batch(self.batch, config.parallel)
 
     def _allocate(self, length: int) -> tuple[Any, int]:
         wanted = length

@@ -17,6 +17,11 @@ import numpy as np
 from hubserve_engine.backends.llama_cpp.context import Row
 from hubserve_engine.types import Sampling
 
+_COLDEST = 1e-6
+"""Below this temperature the likeliest token is taken: dividing by it would give infinities."""
+_LEAST = 1e-30
+_MOST = 2**31 - 1
+
 
 class ChainSampler:
     """The chain, its random numbers, and what penalties count. `biases` are final, by token id."""
@@ -57,7 +62,7 @@ class _Penalties:
     """Counts over the last tokens, prompt and answer, so that applying them touches those alone."""
 
     def __init__(self, sampling: Sampling, prompt: Sequence[int], context: int) -> None:
-        last = context if sampling.repeat_last_n < 0 else sampling.repeat_last_n
+        last = min(sampling.repeat_last_n, context) if sampling.repeat_last_n >= 0 else context
         self._repeat = sampling.repeat_penalty
         self._presence = sampling.presence_penalty
         self._frequency = sampling.frequency_penalty
@@ -92,7 +97,7 @@ class _Penalties:
         logits = row[tokens]
         if self._repeat != 1.0:
             logits = np.where(logits <= 0, logits * self._repeat, logits / self._repeat)
-        row[tokens] = logits - counts * self._frequency - self._presence
+        row[tokens] = logits - (counts * self._frequency + self._presence)
 
 
 def _chain(sampling: Sampling) -> Any:
@@ -103,12 +108,14 @@ def _chain(sampling: Sampling) -> Any:
     def add(sampler: Any) -> None:
         llama.llama_sampler_chain_add(chain, sampler)
 
-    if sampling.temperature <= 0:
+    if sampling.temperature < _COLDEST:
         add(llama.llama_sampler_init_greedy())
         return chain
     if sampling.top_k > 0:
-        add(llama.llama_sampler_init_top_k(sampling.top_k))
+        add(llama.llama_sampler_init_top_k(min(sampling.top_k, _MOST)))
     if sampling.typical_p < 1:
+        # A probability of zero makes its entropy no number, and then it chooses at random.
+        add(llama.llama_sampler_init_min_p(_LEAST, 1))
         add(llama.llama_sampler_init_typical(sampling.typical_p, 1))
     if sampling.top_p < 1:
         add(llama.llama_sampler_init_top_p(sampling.top_p, 1))
@@ -117,5 +124,5 @@ def _chain(sampling: Sampling) -> Any:
     if sampling.temperature != 1:
         add(llama.llama_sampler_init_temp(sampling.temperature))
     seed = secrets.randbits(32) if sampling.seed is None else sampling.seed
-    add(llama.llama_sampler_init_dist(seed & 0xFFFFFFFF))
+    add(llama.llama_sampler_init_dist(seed % llama.LLAMA_DEFAULT_SEED))
     return chain
