@@ -32,6 +32,9 @@ KEEP_CONNECTION = 65
 """Seconds that an idle connection stays open: longer than clients keep theirs, so that no request
 meets a connection that is just being closed."""
 
+PATIENCE = 10.0
+"""Seconds beyond the grace in which an engine that is asked to close has to have done so."""
+
 LAST_WORDS = 2.0
 """Seconds in which the last bytes may leave, once the engine is closed."""
 
@@ -152,13 +155,17 @@ async def _stop(engine: Engine, server: HttpServer, signals: Signals, grace: flo
         )
     closing = asyncio.create_task(engine.close(grace=grace))
     again = asyncio.create_task(signals.second.wait())
-    await asyncio.wait({closing, again}, return_when=asyncio.FIRST_COMPLETED)
-    forced = not closing.done()
+    await asyncio.wait(
+        {closing, again}, timeout=grace + PATIENCE, return_when=asyncio.FIRST_COMPLETED
+    )
+    forced = again.done()
+    if not closing.done():
+        closing.cancel()
+        closing = asyncio.create_task(engine.close(grace=0.0))
+        await asyncio.wait({closing}, timeout=LAST_WORDS)
     for task in (closing, again):
         task.cancel()
-    await asyncio.gather(closing, again, return_exceptions=True)
-    if forced:
-        await engine.close(grace=0.0)
+    await asyncio.wait({closing, again}, timeout=LAST_WORDS)
     return forced
 
 

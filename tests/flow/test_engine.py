@@ -253,6 +253,38 @@ def test_messages_as_they_really_come(client: httpx.Client, name: str, streaming
     assert '"error"' not in response.text
 
 
+FUSSY = Path(__file__).parents[1] / "fixtures" / "tiny-qwen35.jinja"
+
+
+@pytest.fixture(scope="module")
+def fussy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A template that wants one system message at the front, and arguments as objects."""
+    model = script(tmp_path_factory.mktemp("fussy"), {"say": "ok"}, template=FUSSY.read_text())
+    with served(model) as server, server.client() as client:
+        yield client
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_fussy_template_can_read_them_too(fussy: httpx.Client, name: str) -> None:
+    response = fussy.post("/v1/chat/completions", json={"messages": HISTORIES[name]})
+    assert response.status_code == 200, response.text
+
+
+def test_what_a_template_refuses_is_a_clear_refusal(tmp_path: Path) -> None:
+    template = (
+        "{% for m in messages %}{% if 'bad' in m.content %}{{ raise_exception('Not this.') }}"
+        "{% endif %}user\n{{ m.content }}{% endfor %}assistant\n"
+    )
+    model = script(tmp_path, template=template)
+    with served(model) as server, server.client() as client:
+        for streaming in (False, True):
+            refused = ask(client, "bad", stream=streaming)
+            assert refused.status_code == 400
+            assert error_of(refused)["code"] == "invalid_prompt"
+            assert "Not this." in error_of(refused)["message"]
+        assert message(client, "good")["content"] == "good"
+
+
 def test_an_unfinished_answer_ends_the_prompt(client: httpx.Client) -> None:
     body = {"messages": HISTORIES["an unfinished answer"]}
     rendered = client.post("/apply-template", json=body).json()["prompt"]
@@ -315,13 +347,13 @@ def test_a_stream_that_waits_in_the_queue_has_begun(tmp_path: Path) -> None:
             return {"messages": [{"role": "user", "content": words}], "stream": True}
 
         with client.stream("POST", "/v1/chat/completions", json=body("forever")) as first:
-            running = first.iter_raw()
+            running = first.iter_lines()
             next(running)
             with client.stream("POST", "/v1/chat/completions", json=body("Hello")) as second:
                 waiting = second.iter_lines()
                 assert '"role":"assistant"' in next(waiting)
                 assert client.get("/health").json()["waiting"] == 1
-                running.close()
+                first.close()
                 assert '"content":"H' in "".join(waiting)
 
 

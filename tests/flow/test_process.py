@@ -1,16 +1,18 @@
 """The server as a process: its banner, its signals, its exit codes."""
 
+import contextlib
 import shutil
 import signal
 import socket
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.support.live_server import events
-from tests.support.process import SAFETY, command, script, served, spawned
+from tests.support.process import SAFETY, Served, command, script, served, spawned
 
 from hubserve_server.listener import listen
 
@@ -107,12 +109,24 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         with client.stream("POST", "/v1/chat/completions", json=body) as reply:
             lines = reply.iter_lines()
             next(lines)
-            code, _, err = server.end(signal.SIGINT, signal.SIGINT)
+            server.process.send_signal(signal.SIGINT)
+            until_nobody_is_let_in(server)
+            code, _, err = server.end(signal.SIGINT)
             rest = list(lines)
     assert code == 130
     assert "Traceback" not in err
     assert rest[-2] == "data: [DONE]"
     assert '"cancelled"' in rest[-4]
+
+
+def until_nobody_is_let_in(server: Served) -> None:
+    """Waits until connections are refused, which is while the last answers still run."""
+    url = httpx.URL(server.url)
+    with contextlib.suppress(ConnectionRefusedError):
+        while server.process.poll() is None:
+            socket.create_connection((url.host, url.port or 80), timeout=SAFETY).close()
+            time.sleep(0.02)
+    assert server.process.poll() is None
 
 
 def wait_for_work(url: str) -> None:

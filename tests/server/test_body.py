@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hubserve_engine.errors import InvalidRequest, Unsupported
@@ -218,7 +218,9 @@ def test_many_wrong_messages_cost_no_more_than_one() -> None:
 
 
 @settings(deadline=None)
-@given(st.text(st.characters(exclude_categories=())))
+@given(st.text(st.characters(exclude_categories=()) | st.sampled_from('\ud83d\ude00\\"')))
+@example("cut \ud83d")
+@example("\ude00\ud83d\ud83d\ude00\\\ud83d")
 def test_any_string_of_javascript_is_read(text: str) -> None:
     """Halves of characters become U+FFFD; everything else stays."""
     body = json.dumps({"content": text}).encode()
