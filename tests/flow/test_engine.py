@@ -275,14 +275,14 @@ def test_what_a_template_refuses_is_a_clear_refusal(tmp_path: Path) -> None:
         "{% for m in messages %}{% if 'bad' in m.content %}{{ raise_exception('Not this.') }}"
         "{% endif %}user\n{{ m.content }}{% endfor %}assistant\n"
     )
-    model = script(tmp_path, template=template)
+    model = script(tmp_path, {"say": "ok"}, template=template)
     with served(model) as server, server.client() as client:
         for streaming in (False, True):
             refused = ask(client, "bad", stream=streaming)
             assert refused.status_code == 400
             assert error_of(refused)["code"] == "invalid_prompt"
             assert "Not this." in error_of(refused)["message"]
-        assert message(client, "good")["content"] == "good"
+        assert message(client, "good")["content"] == "ok"
 
 
 def test_an_unfinished_answer_ends_the_prompt(client: httpx.Client) -> None:
