@@ -55,6 +55,11 @@ class ChannelSplitter:
         """The channel on which the next character comes, as far as is known."""
         return "reasoning" if self._state in ("thinking_start", "thinking") else "content"
 
+    @property
+    def held(self) -> int:
+        """How many of the last characters are kept back, their channel not being certain."""
+        return len(self._buffer)
+
     def feed(self, text: str) -> list[Segment]:
         """The segments that are certain now; neighbours are on different channels."""
         self._buffer += text

@@ -4,20 +4,13 @@ Bytes become text at UTF-8 borders, text is split into thinking and answer, and 
 answer. Each of the three may hold something back; log probabilities wait with their text.
 """
 
-from collections import deque
-from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import replace
 
 from hubserve_engine.channels import ChannelSplitter, Segment
 from hubserve_engine.detokenize import Detokenizer
 from hubserve_engine.stop import StopMatcher
+from hubserve_engine.token_spans import TokenSpans
 from hubserve_engine.types import Delta, TokenLogprob
-
-
-class _Pending(NamedTuple):
-    start: int  # characters of content before the token
-    end: int
-    logprob: TokenLogprob
 
 
 class Transcript:
@@ -28,9 +21,8 @@ class Transcript:
         self._detokenizer = Detokenizer()
         self._splitter = splitter
         self._stop = StopMatcher(stops)
-        self._pending: deque[_Pending] = deque()
-        self._written = 0  # characters of content before stop strings
-        self._sent = 0
+        self._spans = TokenSpans()
+        self._sent = 0  # characters of content
         self.completion_tokens = 0
         self.reasoning_tokens = 0
 
@@ -42,15 +34,14 @@ class Transcript:
     def feed(self, piece: bytes, logprob: TokenLogprob | None = None) -> list[Delta]:
         """What can be sent after one more token."""
         thinking = self._splitter.channel == "reasoning"
-        start = self._written
-        segments = self._splitter.feed(self._detokenizer.feed(piece))
+        text = self._detokenizer.feed(piece)
+        segments = self._splitter.feed(text)
         self.completion_tokens += 1
         # A token that closes the thinking is the last one of it.
         self.reasoning_tokens += thinking or self._splitter.channel == "reasoning"
-        deltas = self._deltas(segments)
-        if logprob is not None and not thinking and self._splitter.channel == "content":
-            self._pending.append(_Pending(start, self._written, logprob))
-        return self._with_logprobs(deltas)
+        self._spans.add(len(text), logprob)
+        self._spans.place(segments, self._splitter.held)
+        return self._with_logprobs(self._deltas(segments))
 
     def end(self) -> None:
         """Count the token that ends the answer, which has no text."""
@@ -59,20 +50,21 @@ class Transcript:
     def finish(self) -> list[Delta]:
         """All that was held back, at the end of the sequence."""
         tail = self._detokenizer.finish()
-        segments = self._splitter.feed(tail) if tail else []
-        deltas = self._deltas([*segments, *self._splitter.finish()])
+        segments = [*self._splitter.feed(tail), *self._splitter.finish()]
+        self._spans.add(len(tail), None)
+        self._spans.place(segments, 0, at_end=True)
+        deltas = self._deltas(segments)
         if rest := self._stop.finish():
             deltas = _joined([*deltas, Delta(self._index, "content", rest)])
             self._sent += len(rest)
         return self._with_logprobs(deltas, at_end=True)
 
-    def _deltas(self, segments: Iterable[Segment]) -> list[Delta]:
+    def _deltas(self, segments: list[Segment]) -> list[Delta]:
         deltas = []
         for channel, text in segments:
             if self._stop.matched is not None:
                 break
             if channel == "content":
-                self._written += len(text)
                 text = self._stop.feed(text)
                 self._sent += len(text)
             if text:
@@ -80,20 +72,13 @@ class Transcript:
         return deltas
 
     def _with_logprobs(self, deltas: list[Delta], *, at_end: bool = False) -> list[Delta]:
-        if not self._pending:
-            return deltas
-        ready = []
-        over = at_end or self._stop.matched is not None
-        while self._pending and (over or self._pending[0].end <= self._sent):
-            token = self._pending.popleft()
-            if token.start < self._sent or token.end <= self._sent:
-                ready.append(token.logprob)
+        at_end = at_end or self._stop.matched is not None
+        ready = self._spans.take(self._sent, at_end=at_end)
         if not ready:
             return deltas
         if not deltas or deltas[-1].channel != "content":
             deltas = [*deltas, Delta(self._index, "content", "")]
-        last = deltas[-1]
-        return [*deltas[:-1], Delta(last.index, last.channel, last.text, tuple(ready))]
+        return [*deltas[:-1], replace(deltas[-1], logprobs=ready)]
 
 
 def _joined(deltas: list[Delta]) -> list[Delta]:
@@ -101,4 +86,4 @@ def _joined(deltas: list[Delta]) -> list[Delta]:
     if len(deltas) < 2 or deltas[-2].channel != deltas[-1].channel:
         return deltas
     first, second = deltas[-2:]
-    return [*deltas[:-2], Delta(first.index, first.channel, first.text + second.text)]
+    return [*deltas[:-2], replace(first, text=first.text + second.text)]
