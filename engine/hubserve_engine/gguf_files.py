@@ -168,7 +168,7 @@ def _suggestion(wanted: str, names: list[str]) -> str:
 
 
 def _listing(names: Iterable[str]) -> str:
-    names = list(names)
+    names = [name if name.isprintable() else repr(name) for name in names]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 

@@ -30,6 +30,7 @@ _FILE_TYPES = {
 _GUESSED = 1024
 """Added to a file type that was not written by who made the file."""
 
+_LONGEST_NAME = 200
 _SAMPLING_NUMBERS = {
     "temp": "temperature",
     "top_p": "top_p",
@@ -90,7 +91,7 @@ def _describe(files: Sequence[GGUFFile], paths: Sequence[Path]) -> GgufModel:
         bytes_of_type[tensor.type.name] += tensor.size
     return GgufModel(
         architecture=architecture,
-        name=metadata.string("general.name"),
+        name=_printable(metadata.string("general.name")),
         quantization=_file_type(metadata)
         or quantization_of(paths[0].name)
         or bytes_of_type.most_common(1)[0][0],
@@ -156,6 +157,11 @@ def _check_parts(files: Sequence[GGUFFile], paths: Sequence[Path]) -> None:
 def _file_type(metadata: Metadata) -> str | None:
     number = metadata.uint("general.file_type")
     return None if number is None else _FILE_TYPES.get(number % _GUESSED)
+
+
+def _printable(text: str | None) -> str | None:
+    """The text as it can be shown on a terminal, whatever it was meant to do there."""
+    return "".join(c for c in text if c.isprintable())[:_LONGEST_NAME] if text else None
 
 
 def _sampling(metadata: Metadata) -> Sampling:

@@ -14,6 +14,8 @@ from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.metadata import Metadata
 
 _HALF, _SINGLE = 2, 4
+_MOST_LAYERS = 512
+"""As many as llama.cpp has room for (LLAMA_MAX_LAYERS)."""
 _RECURRENT_BUT_EVERY_FOURTH = {"qwen35", "qwen35moe", "qwen3next"}
 
 
@@ -35,6 +37,8 @@ def state_size(metadata: Metadata, architecture: str) -> StateSize:
     """Computes the sizes; a key that is absent counts as 0. Raises GGUFError on impossible ones."""
     read = _Reader(metadata, architecture)
     layers = read.one("block_count")
+    if layers > _MOST_LAYERS:
+        raise GGUFError(f"the file claims {layers} layers, {_MOST_LAYERS} are possible")
     heads = read.each("attention.head_count", layers)
     kv_heads = read.each("attention.head_count_kv", layers, default=heads)
     windowed = read.flags("attention.sliding_window_pattern", layers)

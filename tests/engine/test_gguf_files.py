@@ -133,6 +133,12 @@ def test_many_files_are_not_all_listed() -> None:
         pick(files, None, "o/r")
 
 
+def test_names_cannot_command_the_terminal() -> None:
+    with pytest.raises(ResolveError) as caught:
+        pick(["a\x1b[2J.gguf", "b.gguf"], "Q4_0", "o/r")
+    assert caught.value.message.isprintable()
+
+
 @settings(deadline=None)
 @given(st.lists(st.text("Qq4_KM-.of012ggufmprj/", max_size=30).map(lambda t: t + ".gguf")))
 def test_every_model_is_one_candidate_once(files: list[str]) -> None:

@@ -1,7 +1,10 @@
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from gguf import LlamaFileType
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.support.gguf_builder import Value, write_gguf
 
 from hubserve_engine.errors import ResolveError
@@ -154,6 +157,66 @@ def test_a_key_of_a_wrong_type_is_named(tmp_path: Path) -> None:
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResolveError, match=r"m\.gguf cannot be read: No such file"):
         read_model([tmp_path / "m.gguf"])
+
+
+def test_a_name_cannot_command_the_terminal(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "m.gguf", {"general.name": "A\x1b[2J\nmodel" + "x" * 500})
+    name = read_model([path]).name
+    assert name is not None and name.startswith("A[2Jmodelxxx") and len(name) == 200
+
+
+_VALUES: st.SearchStrategy[Value] = (
+    st.integers(-(2**31), 2**32 - 1)
+    | st.floats(width=32)
+    | st.booleans()
+    | st.text(max_size=5)
+    | st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=8)
+    | st.lists(st.booleans(), min_size=1, max_size=8)
+)
+_KEYS = st.sampled_from(
+    [
+        "general.file_type",
+        "general.name",
+        "general.type",
+        "general.sampling.temp",
+        "general.sampling.top_k",
+        "split.count",
+        "split.no",
+        "tokenizer.chat_template",
+        "tokenizer.ggml.tokens",
+        *(
+            f"qwen35.{key}"
+            for key in (
+                "attention.head_count",
+                "attention.head_count_kv",
+                "attention.key_length",
+                "attention.recurrent_layers",
+                "attention.shared_kv_layers",
+                "attention.sliding_window_pattern",
+                "block_count",
+                "context_length",
+                "embedding_length",
+                "full_attention_interval",
+                "shortconv.l_cache",
+                "ssm.conv_kernel",
+                "ssm.inner_size",
+                "ssm.state_size",
+            )
+        ),
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(_KEYS, _VALUES, max_size=8))
+def test_whatever_the_metadata_says_it_is_facts_or_an_error(metadata: dict[str, Value]) -> None:
+    with TemporaryDirectory() as folder:
+        path = write_gguf(Path(folder) / "m.gguf", metadata, architecture="qwen35")
+        try:
+            model = read_model([path])
+        except ResolveError:
+            return
+    assert model.state.per_token >= 0 and model.state.per_sequence >= 0
 
 
 def _split(folder: Path, count: int, *, tensors_in_first: bool = True) -> list[Path]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.gguf_builder import Value, write_gguf
 
+from hubserve_engine.errors import ResolveError
 from hubserve_engine.gguf_model import read_model
 from hubserve_engine.gguf_state import StateSize
 
@@ -146,5 +147,10 @@ def test_the_state_of_an_architecture(
 
 
 def test_too_few_values_for_the_layers_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=r"head_count_kv' has 2 values for 4 layers"):
+    with pytest.raises(ResolveError, match=r"head_count_kv' has 2 values for 4 layers"):
         _state(tmp_path, "llama", {"attention.head_count_kv": [1, 2]})
+
+
+def test_more_layers_than_there_can_be_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ResolveError, match="claims 4294967295 layers"):
+        _state(tmp_path, "llama", {"block_count": 2**32 - 1})
