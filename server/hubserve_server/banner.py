@@ -32,11 +32,16 @@ def curl(url: str, *, with_key: bool) -> str:
     return " ".join(parts)
 
 
+def count_text(count: int) -> str:
+    """A count as models are named by: "135 M", "4.02 B"."""
+    return f"{count / 1e9:.3g} B" if count >= 1e9 else f"{count / 1e6:.3g} M"
+
+
 def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str, str]]:
     """Label and value of each line."""
     named = f"  ({info.name})" if info.name else ""
     yield "Model", f"{info.id}{named}"
-    parameters = f"{info.parameters / 1e9:.2f} B parameters, " if info.parameters else ""
+    parameters = f"{count_text(info.parameters)} parameters, " if info.parameters else ""
     yield "Kind", f"{info.architecture}, {parameters}{info.quantization}, {size_text(info.size)}"
     sequences = f"{info.parallel} at a time"
     yield "Context", f"{info.context_length} tokens ({info.context_limit}), {sequences}"

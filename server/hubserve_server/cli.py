@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -178,6 +177,8 @@ def start(config: EngineConfig, settings: Settings) -> int:
 
 def show_version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata
+
         print(f"hubserve {metadata.version('hubserve')}")
         raise typer.Exit
 

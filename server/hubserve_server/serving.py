@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import uvicorn
 from rich.console import Console
 
-from hubserve_engine.types import Stage
 from hubserve_server import banner
 from hubserve_server.app import create_app
 from hubserve_server.engine import Engine
@@ -21,12 +20,6 @@ logger = logging.getLogger(__name__)
 
 FORCED = 130
 """The exit code after a second Ctrl-C, as shells have it."""
-
-STAGES: dict[Stage, str] = {
-    "resolving": "Looking for the model ...",
-    "downloading": "Fetching the model ...",
-    "loading": "Loading the model ...",
-}
 
 KEEP_CONNECTION = 65
 """Seconds that an idle connection stays open: longer than clients keep theirs, so that no request
@@ -119,7 +112,7 @@ async def _serve(
 
 async def _load(engine: Engine, settings: Settings, port: int) -> None:
     """Ends when the model answers, and the terminal has said so."""
-    telling = asyncio.create_task(_tell_stages(engine))
+    telling = asyncio.create_task(_tell_progress(engine))
     try:
         await engine.start()
         info = await engine.wait_ready()
@@ -129,11 +122,11 @@ async def _load(engine: Engine, settings: Settings, port: int) -> None:
     banner.show(Console(), info, settings, port)
 
 
-async def _tell_stages(engine: Engine) -> None:
-    told = None
+async def _tell_progress(engine: Engine) -> None:
+    told = ""
     while True:
-        doing = engine.progress or STAGES.get(engine.stage)
-        if doing is not None and doing != told:
+        doing = "Loading the model ..." if engine.stage == "loading" else engine.progress
+        if doing and doing != told:
             print(doing, file=sys.stderr, flush=True)
             told = doing
         await asyncio.sleep(0.1)

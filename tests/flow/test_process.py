@@ -26,7 +26,8 @@ def asking(words: str, **fields: object) -> dict[str, object]:
 
 
 def test_the_banner_and_its_curl_command(tmp_path: Path) -> None:
-    with served(script(tmp_path, {"say": "Hello there"}), "-c", "2048") as server:
+    model = script(tmp_path, {"say": "Hello there"}, load_seconds=0.5)
+    with served(model, "-c", "2048") as server:
         assert "script.json" in server.output
         assert "2048 tokens (--ctx-size)" in server.output
         line = next(line for line in server.output.splitlines() if "curl" in line)
@@ -35,6 +36,8 @@ def test_the_banner_and_its_curl_command(tmp_path: Path) -> None:
             line.replace("curl", "curl -sS", 1), shell=True, capture_output=True, timeout=SAFETY
         )
         assert b'"Hello there"' in reply.stdout, reply
+        _, _, err = server.end(signal.SIGINT)
+    assert "Loading the model ..." in err
 
 
 def test_the_curl_command_with_a_key(tmp_path: Path) -> None:

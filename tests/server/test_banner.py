@@ -22,7 +22,7 @@ def test_everything_about_the_model_is_said() -> None:
     text = shown(Settings())
     for fact in (
         MODEL_ID,
-        "llama",
+        "llama, 135 M parameters",
         "Q4_K_M",
         "93.5 MiB",
         "4096 tokens (what fits into memory)",
@@ -59,6 +59,13 @@ def test_a_name_that_looks_like_markup_is_shown_as_it_is() -> None:
     info = replace(INFO, id="[red]x[/red]", name=None)
     banner.show(Console(file=output), info, Settings(), 1)
     assert "[red]x[/red]" in output.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(134_515_008, "135 M"), (4_022_468_096, "4.02 B"), (60_000, "0.06 M")]
+)
+def test_counts_as_models_are_named_by(count: int, text: str) -> None:
+    assert banner.count_text(count) == text
 
 
 @pytest.mark.parametrize(
