@@ -14,7 +14,7 @@ from jinja2.utils import Namespace
 
 LARGEST = 64 * 2**20
 TOTAL = 2**30
-_PARTS = 2**20  # of a container, parts of parts included
+_PARTS = 2**18  # of a container, parts of parts included
 _BITS = 4096  # of whole numbers
 _INDENT = 64
 

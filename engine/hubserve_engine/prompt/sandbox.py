@@ -21,6 +21,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from hubserve_engine.prompt.budget import filter_size, method_size, spend, weigh
 
+# Arguments which Jinja adds to every call within a loop or block, and takes off again.
+_JINJAS = frozenset(("_loop_vars", "_block_vars"))
+
 
 class _Generation(Extension):
     """`{% generation %}` marks what a model is trained on; for a prompt it means nothing."""
@@ -81,7 +84,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(owner, str | bytes | int):
             if method.__name__ == "join" and args:
                 args = (list(args[0]), *args[1:])
-            spend(method_size(owner, method.__name__, args, kwargs))
+            named = {name: value for name, value in kwargs.items() if name not in _JINJAS}
+            spend(method_size(owner, method.__name__, args, named))
         return super().call(__context, __obj, *args, **kwargs)
 
 

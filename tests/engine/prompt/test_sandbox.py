@@ -112,20 +112,28 @@ MANY = [
     "{{ ('a' * 100000)|replace(new='b' * 100000, old='a') }}",
     "{{ 'a'|center(width=10**9) }}",
     "{{ ['']|slice(10**9)|list }}",
-    "{% set ns = namespace(x='a') %}{% for _ in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-    "{% set ns = namespace(x='a') %}{% for _ in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
-    "{% set ns = namespace(x='a') %}{% for _ in range(60) %}"
-    "{% set y %}{{ ns.x }}{{ ns.x }}{% endset %}{% set ns.x = y %}{% endfor %}",
-    "{% macro m(x) %}{{ x }}{{ x }}{% endmacro %}"
-    "{% set ns = namespace(x='a') %}{% for _ in range(60) %}{% set ns.x = m(ns.x) %}{% endfor %}",
     "{% for _ in range(99999) %}{{ 'a' * 9999 }}{% endfor %}",
 ]
-SHARED = "{% set ns = namespace(x=[1]) %}{% for _ in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
+
+
+def doubled(step: str, start: str = "'a'") -> str:
+    start = "{% set ns = namespace(x=" + start + ") %}"
+    return start + "{% for _ in range(60) %}" + step + "{% endfor %}"
+
+
+SHARED = doubled("{% set ns.x = [ns.x, ns.x] %}", "[1]")
 MANY += [
-    SHARED + end for end in ("{{ ns.x }}", "{{ ns.x|string }}", "{{ ns.x|tojson }}", "{{ ns }}")
-]
-MANY += [
-    SHARED + end for end in ("{{ '%s' % ns.x }}", "{{ '' ~ ns.x }}", "{{ '{}'.format(ns.x) }}")
+    doubled("{% set ns.x = ns.x + ns.x %}"),
+    doubled("{% set ns.x = ns.x ~ ns.x %}"),
+    doubled("{% set y %}{{ ns.x }}{{ ns.x }}{% endset %}{% set ns.x = y %}"),
+    "{% macro m(x) %}{{ x }}{{ x }}{% endmacro %}" + doubled("{% set ns.x = m(ns.x) %}"),
+    SHARED + "{{ ns.x }}",
+    SHARED + "{{ ns.x|string }}",
+    SHARED + "{{ ns.x|tojson }}",
+    SHARED + "{{ ns }}",
+    SHARED + "{{ '%s' % ns.x }}",
+    SHARED + "{{ '' ~ ns.x }}",
+    SHARED + "{{ '{}'.format(ns.x) }}",
 ]
 
 
@@ -153,4 +161,6 @@ def test_honest_use_of_the_same_things_is_let_through() -> None:
     assert render("{{ 'a-b'.replace('-', '+').split('+')|join(', ') }}") == "a, b"
     assert render("{{ ['b', 'a']|sort|join(', ', attribute=none) }}") == "a, b"
     assert render("{{ 'a\nb'|indent(2) }}{{ 'a\nb'|indent('> ', true) }}") == "a\n  b> a\n> b"
+    in_loop = "{% for a in ['x'] %}{{ a.replace('x', 'y') }}{{ a.center(3) }}{% endfor %}"
+    assert render(in_loop) == "y x "
     assert render("{{ 2**10 }}{{ 7 % 4 }}{{ 3 * 4 }}{{ [1] + [2] }}") == "1024312[1, 2]"
