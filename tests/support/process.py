@@ -75,10 +75,13 @@ def spawned(*arguments: str | Path, env: dict[str, str] | None = None) -> "Itera
 
 @contextmanager
 def served(
-    model: Path, *arguments: str | Path, env: dict[str, str] | None = None
+    model: Path,
+    *arguments: str | Path,
+    env: dict[str, str] | None = None,
+    backend: str = "scripted",
 ) -> "Iterator[Served]":
-    """A scripted model, ready, on a free port."""
-    with spawned(model, "--backend", "scripted", "--port", "0", *arguments, env=env) as server:
+    """A model, ready, on a free port; a scripted one, where nothing else is said."""
+    with spawned(model, "--backend", backend, "--port", "0", *arguments, env=env) as server:
         assert server.process.stdout is not None
         for line in server.process.stdout:
             server.output += line
