@@ -2,11 +2,9 @@
 
 Sequences wait in the order of their arrival. A running one holds a slot of the backend. A step
 takes one token of every sequence that writes, then prompt tokens in order of arrival, up to a
-budget. When memory runs out the youngest gives its slot back and waits at the front, so that no one
-fails.
+budget. When memory runs out the youngest gives its slot back and waits again, so that no one fails.
 """
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -50,7 +48,7 @@ class Scheduler:
         self._capacity = capacity
         self._max_batch = max_batch
         self._min_chunk = min_chunk
-        self._waiting: deque[Sequence] = deque()
+        self._waiting: list[Sequence] = []
         self._running: list[Sequence] = []
         self.cache = PrefixCache(range(slots), truncate=truncate)
 
@@ -96,7 +94,7 @@ class Scheduler:
         """
         for sequence in tuple(self._waiting):
             leader = self._unread_leader(sequence)
-            if leader is not None and leader.uncached > self._min_chunk:
+            if leader is not None and self._to_share(leader):
                 continue  # its prompt is being read: soon it is copied instead of read again
             admission = self._place(sequence) if self._fits(sequence) else None
             if admission is None:
@@ -153,8 +151,12 @@ class Scheduler:
     def _wanted(self, sequence: Sequence) -> int:
         """How much of a prompt to read now. One that others wait to copy stops a smallest chunk
         before its end, so that each of them reads that itself and samples on its own."""
-        end = self._min_chunk if self._has_followers(sequence) else 0
-        return sequence.uncached - end if sequence.uncached > end else sequence.uncached
+        return (self._has_followers(sequence) and self._to_share(sequence)) or sequence.uncached
+
+    def _to_share(self, sequence: Sequence) -> int:
+        """How much of its prompt is still to be read once for all choices, or 0."""
+        left = sequence.uncached - self._min_chunk
+        return left if left >= self._min_chunk else 0
 
     def _chunk(self, wanted: int, budget: int, room: int) -> int:
         """A part of what is wanted, cut so that neither it nor the rest is too small."""
@@ -171,7 +173,8 @@ class Scheduler:
 
     def make_room(self) -> int | None:
         """The slot to empty now that memory has run out: the oldest kept prefix, else that of the
-        youngest running sequence, which waits again. None when only one runs and nothing is kept.
+        youngest running sequence, which takes its place in the queue again. None when only one runs
+        and nothing is kept.
         """
         slot = self.cache.evict()
         if slot is not None:
@@ -184,5 +187,5 @@ class Scheduler:
         slot = youngest.slot
         self.cache.free(slot)
         youngest.release()
-        self._waiting.appendleft(youngest)
+        self._waiting = sorted([youngest, *self._waiting], key=lambda s: s.arrival)
         return slot

@@ -24,7 +24,7 @@ class _Span:
 
 
 class TokenSpans:
-    """The tokens of one sequence, from `add` over `place` to `take`; positions are in characters."""
+    """The tokens of one sequence, from `add` over `place` to `take`; positions count characters."""
 
     def __init__(self) -> None:
         self._fed = 0
