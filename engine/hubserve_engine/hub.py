@@ -4,26 +4,25 @@ All of it goes through huggingface_hub, whose cache and HF_* variables users kno
 slow, so it happens where the Hub is really needed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.gguf_files import pick
-from hubserve_engine.hub_cache import HubCache, delete, sha256_of
-from hubserve_engine.hub_errors import Situation, explain, is_network
+from hubserve_engine.hub_cache import HubCache
+from hubserve_engine.hub_download import Report, download, partial_of
+from hubserve_engine.hub_errors import Situation, explain
 from hubserve_engine.model_id import HubModel
 from hubserve_engine.units import size_text
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-Report = Callable[[str], None]
-"""Takes a sentence on what is being done."""
-
 _TIMEOUT = 10.0
-_ATTEMPTS = 3
+_LARGEST = 50 * 10**9
+"""More than these bytes the Hub gives only to the library's own way of downloading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +124,7 @@ class Hub:
         self._check_space(model, absent)
         for file in absent:
             report(f"Downloading {file.path}" + (f" ({size_text(file.size)})" if file.size else ""))
-            found[file.path] = path = self._download(listing, file, report)
-            if file.sha256:
-                report(f"Checking {file.path}")
-                _check_hash(path, file, model)
+            found[file.path] = self._download(listing, file, report)
         if listing.cached is None:
             cache.remember(model, commit)
         return tuple(path for path in found.values() if path is not None)
@@ -136,26 +132,43 @@ class Hub:
     def _download(self, listing: Listing, file: HubFile, report: Report) -> Path:
         from huggingface_hub import hf_hub_download
 
-        attempt = 1
-        while True:
-            try:
-                return Path(
-                    hf_hub_download(
-                        listing.model.repo,
-                        file.path,
-                        revision=listing.commit,
-                        endpoint=self._endpoint,
-                        cache_dir=self._cache_folder,
-                        token=self._token,
-                    )
+        model = listing.model
+        try:
+            if file.sha256 and file.size and file.size <= _LARGEST:
+                self._download_blob(listing, file, file.size, file.sha256, report)
+            return Path(
+                hf_hub_download(
+                    model.repo,
+                    file.path,
+                    revision=listing.commit,
+                    endpoint=self._endpoint,
+                    cache_dir=self._cache_folder,
+                    token=self._token,
                 )
-            except Exception as error:
-                if attempt == _ATTEMPTS or not is_network(error):
-                    situation = self._situation(listing.model, path=file.path)
-                    raise explain(error, situation) from error
-            # The library itself goes on after most losses of a connection, but not after a reset.
-            report(f"The connection was lost; downloading {file.path} again")
-            attempt += 1
+            )
+        except ResolveError:
+            raise
+        except Exception as error:
+            raise explain(error, self._situation(model, path=file.path)) from error
+
+    def _download_blob(
+        self, listing: Listing, file: HubFile, size: int, sha256: str, report: Report
+    ) -> None:
+        from huggingface_hub import hf_hub_url
+        from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+        model, cache = listing.model, self.cache
+        download(
+            hf_hub_url(model.repo, file.path, revision=listing.commit, endpoint=self._endpoint),
+            cache.blob(model, sha256),
+            lock=cache.lock(model, sha256),
+            # A compressed answer could not be taken up in the middle.
+            headers={**build_hf_headers(token=self._token), "Accept-Encoding": "identity"},
+            name=file.path,
+            size=size,
+            sha256=sha256,
+            report=report,
+        )
 
     def _list_pinned(self, model: HubModel) -> Listing | None:
         """The cache's files, if all of the named file at the named commit is among them."""
@@ -186,8 +199,11 @@ class Hub:
         return Listing(model, commit, files, cached=why) if files else None
 
     def _check_space(self, model: HubModel, files: Sequence[HubFile]) -> None:
-        needed = sum(file.size or 0 for file in files)
-        folder, free = self.cache.free()
+        cache = self.cache
+        partials = [partial_of(cache.blob(model, f.sha256)) for f in files if f.sha256]
+        there = sum(partial.stat().st_size for partial in partials if partial.exists())
+        needed = sum(file.size or 0 for file in files) - there
+        folder, free = cache.free()
         if needed > free:
             raise ResolveError(
                 f"{model.place!r} needs {size_text(needed)} and {folder} has {size_text(free)}"
@@ -206,18 +222,6 @@ class Hub:
 
 def _is_commit(revision: str) -> bool:
     return len(revision) == 40 and not revision.strip("0123456789abcdef")
-
-
-def _check_hash(path: Path, file: HubFile, model: HubModel) -> None:
-    found = sha256_of(path)
-    if found == file.sha256:
-        return
-    delete(path)
-    raise ResolveError(
-        f"{file.path!r} of {model.place!r} arrived damaged (its SHA-256 is {found[:12]}…, not"
-        f" {str(file.sha256)[:12]}…) and was deleted: run the command again to download it anew.",
-        param="model",
-    )
 
 
 def _revisions(api: "HfApi", model: HubModel) -> tuple[str, ...]:

@@ -5,8 +5,6 @@ The layout is public: `models--owner--name` has `refs/BRANCH` with a commit in i
 """
 
 import shutil
-from collections.abc import Iterable
-from hashlib import file_digest
 from pathlib import Path
 
 from hubserve_engine.model_id import HubModel
@@ -51,6 +49,14 @@ class HubCache:
             # A cache that cannot be written still serves.
             return
 
+    def blob(self, model: HubModel, etag: str) -> Path:
+        """Where the content of a file is kept, by its ETag."""
+        return self._repository(model) / "blobs" / etag
+
+    def lock(self, model: HubModel, etag: str) -> Path:
+        """The lock of a blob, which the library takes too."""
+        return self.folder / ".locks" / self._repository(model).name / f"{etag}.lock"
+
     def free(self) -> tuple[Path, int]:
         """The folder whose disk holds the cache, and the bytes that are free on it."""
         folder = self.folder
@@ -63,22 +69,3 @@ class HubCache:
 
     def _repository(self, model: HubModel) -> Path:
         return self.folder / f"models--{model.repo.replace('/', '--')}"
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's content, as hex digits."""
-    with path.open("rb") as content:
-        return file_digest(content, "sha256").hexdigest()
-
-
-def delete(path: Path) -> None:
-    """Deletes a cached file: its link in the snapshot, and the content with all links to it."""
-    for link in list(_chain(path)):
-        link.unlink(missing_ok=True)
-
-
-def _chain(path: Path) -> Iterable[Path]:
-    yield path
-    while path.is_symlink():
-        path = path.parent / path.readlink()
-        yield path

@@ -92,6 +92,11 @@ def _sentence(error: BaseException, situation: Situation) -> str | None:
             return _no_hub(situation)
         case errors.LocalEntryNotFoundError():
             return None
+        case _ if is_network(error) and situation.path:
+            return (
+                f"The connection to {endpoint} was lost ({_reason(error)}) while downloading"
+                f" {situation.path!r}: run the command again to go on where it stopped."
+            )
         case _ if is_network(error):
             return (
                 f"{endpoint} cannot be reached ({_reason(error)}): check the network and the"
@@ -174,11 +179,6 @@ def _disk(error: OSError, situation: Situation) -> str | None:
         return (
             f"The cache {situation.cache} cannot be written ({error.strerror}): make it writable,"
             " or set HF_HOME to a folder that is."
-        )
-    if "Consistency check" in str(error):
-        return (
-            f"{what!r} of {situation.model.place!r} arrived with another size than"
-            f" {situation.endpoint} announced, and was deleted: run the command again."
         )
     return None
 

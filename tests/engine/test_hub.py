@@ -3,17 +3,22 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from huggingface_hub import constants
 from tests.support.hub_fixtures import REPO, TINY, cache, hub, server
 from tests.support.hub_repo import Repo
 from tests.support.hub_server import Fault, HubServer
 
+from hubserve_engine import hub_download
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.hub import Hub
+from hubserve_engine.hub_download import partial_of
 from hubserve_engine.model_id import HubModel, parse
 
 __all__ = ["cache", "hub", "server"]
@@ -69,8 +74,8 @@ def test_the_token_goes_to_the_hub_and_not_to_the_store(server: HubServer, cache
     server.token = "hf_right"
     server.repos[REPO].private = True
     _fetch(Hub(endpoint=server.url, cache=cache, token="hf_right"), FILE)
-    sent = [("/blobs/" in seen.path, "Authorization" in seen.headers) for seen in server.seen]
-    assert sent == [(False, True), (False, True), (True, False)]
+    sent = {("/blobs/" in seen.path, "Authorization" in seen.headers) for seen in server.seen}
+    assert sent == {(False, True), (True, False)}
 
 
 def test_a_revision_is_another_set_of_files(hub: Hub, server: HubServer, tmp_path: Path) -> None:
@@ -104,30 +109,57 @@ def test_a_pinned_file_in_the_cache_needs_no_network(hub: Hub, server: HubServer
     assert server.seen != []
 
 
-def test_a_connection_cut_half_way_is_taken_up_again(
-    hub: Hub, server: HubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The library writes, and so can go on from, whole pieces of this size.
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library writes, and so can go on from, whole pieces of 50 000 bytes."""
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 50_000)
-    server.faults = [Fault("blob", times=1, cut_after=120_000)]
+    monkeypatch.setattr(hub_download, "_PAUSE", 0.0)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("reset", [False, True])
+def test_a_connection_cut_half_way_is_taken_up_again(
+    hub: Hub, server: HubServer, reset: bool
+) -> None:
+    server.faults = [Fault("blob", times=1, cut_after=120_000, reset=reset)]
     (path,) = _fetch(hub, FILE)
     assert path.read_bytes() == TINY.read_bytes()
     assert _downloads(server) == ["whole", "bytes=100000-"]
 
 
-def test_a_connection_that_is_reset_is_made_again(hub: Hub, server: HubServer) -> None:
-    server.faults = [Fault("blob", times=2, cut_after=120_000, reset=True)]
+@pytest.mark.usefixtures("small_pieces")
+def test_as_long_as_something_comes_it_goes_on(hub: Hub, server: HubServer) -> None:
+    server.faults = [Fault("blob", times=5, cut_after=60_000, reset=True)]
     said: list[str] = []
     (path,) = hub.fetch(hub.list(HubModel(REPO)), [FILE], said.append)
     assert path.read_bytes() == TINY.read_bytes()
-    assert said.count(f"The connection was lost; downloading {FILE} again") == 2
+    assert said.count(f"The connection was lost; going on with {FILE}") == 5
+    assert _downloads(server)[-1] == "bytes=250000-"
 
 
-def test_a_connection_that_is_always_reset_is_given_up(hub: Hub, server: HubServer) -> None:
+@pytest.mark.usefixtures("small_pieces")
+def test_a_connection_that_brings_nothing_is_given_up(hub: Hub, server: HubServer) -> None:
     server.faults = [Fault("blob", cut_after=1000, reset=True)]
-    with pytest.raises(ResolveError, match=r"cannot be reached .*reset"):
+    with pytest.raises(ResolveError, match=r"was lost .*reset.*go on where it stopped"):
         _fetch(hub, FILE)
-    assert len(_downloads(server)) == 3
+    assert len(_downloads(server)) == 2
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_another_run_goes_on_where_the_last_one_stopped(
+    hub: Hub, server: HubServer, cache: Path
+) -> None:
+    server.faults = [
+        Fault("blob", times=1, cut_after=120_000, reset=True),
+        Fault("blob", times=1, status=500),
+    ]
+    with pytest.raises(ResolveError, match="500"):
+        _fetch(hub, FILE)
+    assert [path.stat().st_size for path in cache.rglob("*.incomplete")] == [100_000]
+    (path,) = _fetch(Hub(endpoint=server.url, cache=cache), FILE)
+    assert path.read_bytes() == TINY.read_bytes()
+    assert _downloads(server)[-1] == "bytes=100000-"
+    assert list(cache.rglob("*.incomplete")) == []
 
 
 def test_a_damaged_file_is_deleted_and_said(hub: Hub, server: HubServer, cache: Path) -> None:
@@ -139,13 +171,50 @@ def test_a_damaged_file_is_deleted_and_said(hub: Hub, server: HubServer, cache: 
     assert path.read_bytes() == TINY.read_bytes()
 
 
+@pytest.mark.parametrize("more", [10, -10])
 def test_a_file_of_another_size_is_deleted_and_said(
-    hub: Hub, server: HubServer, cache: Path
+    hub: Hub, server: HubServer, cache: Path, more: int
 ) -> None:
-    server.faults = [Fault("resolve", times=1, resize=10)]
-    with pytest.raises(ResolveError, match=r"another size.*deleted.*run the command again"):
+    server.faults = [Fault("api", times=1, resize=more)]
+    announced = TINY.stat().st_size + more
+    with pytest.raises(ResolveError, match=rf"not the {announced} that.*deleted.*run the command"):
         _fetch(hub, FILE)
     assert _left_over(cache) == []
+
+
+def test_what_is_left_of_a_longer_file_is_thrown_away(hub: Hub, server: HubServer) -> None:
+    listing = hub.list(HubModel(REPO))
+    sha256 = next(file.sha256 for file in listing.files if file.path == FILE)
+    partial = partial_of(hub.cache.blob(HubModel(REPO), str(sha256)))
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(TINY.read_bytes())
+    server.faults = [Fault("api", times=1, resize=10)]
+    with pytest.raises(ResolveError, match="run the command again"):
+        _fetch(hub, FILE)
+    assert not partial.exists()
+
+
+def test_two_processes_download_a_file_once(hub: Hub, server: HubServer) -> None:
+    listing = hub.list(HubModel(REPO))
+    sha256 = next(file.sha256 for file in listing.files if file.path == FILE)
+    lock = hub.cache.lock(HubModel(REPO), str(sha256))
+    lock.parent.mkdir(parents=True)
+    other = FileLock(lock)
+    other.acquire()
+    waits = Event()
+
+    def report(sentence: str) -> None:
+        if "Waiting for another process" in sentence:
+            waits.set()
+
+    with ThreadPoolExecutor() as threads:
+        fetched = threads.submit(hub.fetch, listing, [FILE], report)
+        assert waits.wait(60)
+        blob = hub.cache.blob(HubModel(REPO), str(sha256))
+        blob.write_bytes(TINY.read_bytes())
+        other.release()
+        assert fetched.result(60)[0].read_bytes() == TINY.read_bytes()
+    assert _downloads(server) == []
 
 
 def test_a_full_disk_is_noticed_before_the_download(
@@ -156,6 +225,21 @@ def test_a_full_disk_is_noticed_before_the_download(
     with pytest.raises(ResolveError, match=r"needs 550 KiB and .* has 1000 bytes free.*HF_HOME"):
         _fetch(hub, FILE)
     assert _downloads(server) == []
+
+
+def test_what_is_there_already_needs_no_room(
+    hub: Hub, server: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = hub.list(HubModel(REPO))
+    sha256 = next(file.sha256 for file in listing.files if file.path == FILE)
+    partial = partial_of(hub.cache.blob(HubModel(REPO), str(sha256)))
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(TINY.read_bytes()[:-500])
+    usage = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
+    (path,) = _fetch(hub, FILE)
+    assert path.read_bytes() == TINY.read_bytes()
+    assert _downloads(server) == [f"bytes={TINY.stat().st_size - 500}-"]
 
 
 @pytest.mark.parametrize(

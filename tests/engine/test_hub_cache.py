@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from hubserve_engine.hub_cache import HubCache, delete, sha256_of
+from hubserve_engine.hub_cache import HubCache
 from hubserve_engine.model_id import HubModel
 
 MODEL = HubModel("owner/name")
@@ -54,15 +54,7 @@ def test_branches_and_tags_are_remembered(tmp_path: Path) -> None:
     assert not (tmp_path / "models--owner--name" / "refs" / ("d" * 40)).exists()
 
 
-def test_a_deleted_file_leaves_neither_links_nor_content(tmp_path: Path) -> None:
-    cache = _cache(tmp_path)
-    found = cache.find(MODEL, COMMIT, "sub/a.gguf")
-    assert found
-    delete(found)
-    left = [path for path in tmp_path.rglob("*") if path.is_file() or path.is_symlink()]
-    assert {path.name for path in left} == {"main", "gone.gguf"}
-
-
-def test_the_hash_is_of_the_content(tmp_path: Path) -> None:
-    (tmp_path / "empty").touch()
-    assert sha256_of(tmp_path / "empty").startswith("e3b0c44298fc1c14")
+def test_blobs_and_their_locks_are_where_the_library_has_them(tmp_path: Path) -> None:
+    cache = HubCache(tmp_path)
+    assert cache.blob(MODEL, "etag") == tmp_path / "models--owner--name" / "blobs" / "etag"
+    assert cache.lock(MODEL, "etag") == tmp_path / ".locks" / "models--owner--name" / "etag.lock"

@@ -45,8 +45,8 @@ class Fault:
 
     `status` answers with that code. Otherwise the answer is right at first: `cut_after` closes the
     connection after so many bytes of a blob (with a `reset`, as a router does that has forgotten
-    the connection), `resize` announces a size that is so much larger, `corrupt` changes a byte of
-    the blob and keeps its hash, `web_page` sends HTML.
+    the connection), `resize` lists files as so much larger than they are, `corrupt` changes a byte
+    of the blob and keeps its hash, `web_page` sends HTML.
     """
 
     where: Where
@@ -181,6 +181,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, "RevisionNotFound", f"Invalid rev id: {revision}")
             return
         files = repo.files(commit)
+        siblings = [entry_of(path, file) for path, file in files.items()]
+        for sibling in siblings:
+            sibling["size"] += fault.resize if fault else 0
         if verb == "tree":
             self._send_json([tree_entry_of(path, file) for path, file in files.items()])
             return
@@ -191,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "sha": commit,
                 "private": repo.private,
                 "gated": "manual" if repo.gated else False,
-                "siblings": [entry_of(path, file) for path, file in files.items()],
+                "siblings": siblings,
             }
         )
 
@@ -221,11 +224,10 @@ class _Handler(BaseHTTPRequestHandler):
             )
             return
         digest = sha256_of(file)
-        size = file.stat().st_size + (fault.resize if fault else 0)
         headers = {
             "X-Repo-Commit": commit,
             "X-Linked-Etag": f'"{digest}"',
-            "X-Linked-Size": str(size),
+            "X-Linked-Size": str(file.stat().st_size),
             "ETag": f'"{git_sha1_of(file)}"',
             "Location": f"{self.hub.blob_url}/{digest}",
         }
