@@ -1,6 +1,7 @@
 """A chat template compiled: what it mentions, and what it makes of given arguments."""
 
 import re
+from functools import partial
 from typing import Any
 
 import jinja2
@@ -33,11 +34,10 @@ class Program:
             raise PromptError(
                 f"The chat template has {len(source)} characters; at most {_MAX_SOURCE} are read."
             )
-        self.source = source
         self._may_exit = may_exit
         budget.refill()
         try:
-            run_limited(self._compile, COMPILE_SECONDS, may_exit=may_exit)
+            run_limited(partial(self._compile, source), COMPILE_SECONDS, may_exit=may_exit)
         except jinja2.TemplateSyntaxError as error:
             raise PromptError(
                 f"The chat template is not valid Jinja: line {error.lineno}: {_sentence(error)}"
@@ -51,16 +51,16 @@ class Program:
                 f"The chat template cannot be compiled: {_sentence(error)}"
             ) from error
 
-    def _compile(self) -> None:
+    def _compile(self, source: str) -> None:
         sandbox = Sandbox()
-        tree = sandbox.parse(self.source)
+        tree = sandbox.parse(source)
         self.variables = frozenset(meta.find_undeclared_variables(tree))
         self.constants = frozenset(
             const.value for const in tree.find_all(nodes.Const) if isinstance(const.value, str)
         )
         named = frozenset(attribute.attr for attribute in tree.find_all(nodes.Getattr))
         self.attributes = named | {text for text in self.constants if text.isidentifier()}
-        self._template = sandbox.from_string(self.source)
+        self._template = sandbox.from_string(source)
 
     def run(self, arguments: dict[str, Any]) -> str:
         """The text for `arguments`. Raises `Refused` for every fault of template or arguments."""

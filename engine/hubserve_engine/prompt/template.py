@@ -56,6 +56,7 @@ class ChatTemplate:
         profile: Profile | None = None,
         may_exit: bool = False,
     ) -> None:
+        self.source = source
         self.profile = choose(source, ()) if profile is None else profile
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._may_exit = may_exit
