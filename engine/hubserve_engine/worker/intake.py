@@ -97,6 +97,7 @@ class Intake:
             self.profile.thinking_tags if split else None,
             thinking_open=thinking_open,
             anywhere=self.profile.thinking_anywhere,
+            marks=self.profile.marks if split else (),
         )
 
 
