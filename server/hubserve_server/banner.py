@@ -9,9 +9,7 @@ from rich.text import Text
 
 from hubserve_engine.types import ModelInfo
 from hubserve_engine.units import size_text
-from hubserve_server.settings import Settings
-
-KEY_VARIABLE = "HUBSERVE_API_KEY"
+from hubserve_server.settings import KEY_VARIABLE, Settings
 
 
 def base_url(host: str, port: int) -> str:

@@ -11,14 +11,12 @@ import typer
 from hubserve_engine.config import EngineConfig, FlashAttention, ModelConfig
 from hubserve_engine.errors import StartError
 from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
-from hubserve_server.settings import LogLevel, Settings
+from hubserve_server.settings import KEY_VARIABLE, LogLevel, Settings
 
 MODEL = ModelConfig(model="")
 ENGINE = EngineConfig(model=MODEL)
 SETTINGS = Settings()
 MEBIBYTE = 1024 * 1024
-
-KEY_VARIABLE = "HUBSERVE_API_KEY"
 
 ModelArgument = Annotated[
     str,

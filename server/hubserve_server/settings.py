@@ -6,6 +6,9 @@ from typing import Literal
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+KEY_VARIABLE = "HUBSERVE_API_KEY"
+"""The environment variable with keys, where no option names any."""
+
 LOCAL_ORIGINS = (
     "http://localhost:*",
     "https://localhost:*",

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import msgspec
@@ -43,7 +43,7 @@ class EventStream(Response):
 
     def __init__(
         self,
-        chunks: AsyncIterator[msgspec.Struct],
+        chunks: AsyncGenerator[msgspec.Struct, None],
         *,
         source: AsyncGenerator[Event, None],
         keep_alive: float,
@@ -69,8 +69,9 @@ class EventStream(Response):
         )
         pings = asyncio.create_task(self._ping(send))
         try:
-            async for chunk in self._chunks:
-                await self._write(send, frame(chunk))
+            async with aclosing(self._chunks) as chunks:
+                async for chunk in chunks:
+                    await self._write(send, frame(chunk))
         except EngineError as error:
             await self._write(send, frame(ErrorReply(describe(error))))
         except Exception as error:

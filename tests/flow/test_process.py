@@ -1,6 +1,8 @@
 """The server as a process: its banner, its signals, its exit codes."""
 
 import contextlib
+import os
+import re
 import shutil
 import signal
 import socket
@@ -50,6 +52,67 @@ def test_the_curl_command_with_a_key(tmp_path: Path) -> None:
         assert b'"Hello"' in reply.stdout, reply
         with server.client() as client:
             assert client.get("/v1/models").status_code == 401
+
+
+def test_every_flag_at_once(tmp_path: Path) -> None:
+    template = tmp_path / "template.jinja"
+    template.write_text("{% for m in messages %}[{{ m.content }}]{% endfor %}assistant:")
+    flags: dict[str, str] = {
+        "--ctx-size": "2048",
+        "--parallel": "2",
+        "--threads": "1",
+        "--gpu-layers": "0",
+        "--flash-attn": "off",
+        "--alias": "nickname",
+        "--chat-template-file": str(template),
+        "--reasoning": "off",
+        "--reasoning-format": "none",
+        "--host": "localhost",
+        "--api-key": "secret",
+        "--cors-origins": "https://chat.example",
+        "--allowed-hosts": "box.lan",
+        "--max-queue": "3",
+        "--max-body": "1",
+        "--log-level": "debug",
+    }
+    offered = re.findall(r"--[a-z-]+", run("--help", env={"COLUMNS": "200"}).stdout)
+    assert set(flags) == set(offered) - {"--help", "--port"}
+    model = script(tmp_path, {"say": "<think>hm</think>ok"})
+    with served(model, *(word for flag in flags.items() for word in flag)) as server:
+        headers = {
+            "Authorization": "Bearer secret",
+            "Origin": "https://chat.example",
+            "Host": "box.lan",
+        }
+        with server.client() as client:
+            assert client.get("/v1/models").status_code == 401
+            client.headers.update(headers)
+            reply = client.post("/v1/chat/completions", json={**BODY, "model": "nickname"})
+            assert reply.headers["access-control-allow-origin"] == "https://chat.example"
+            assert reply.json()["choices"][0]["message"]["content"] == "<think>hm</think>ok"
+            props = client.get("/props").json()
+            assert (props["total_slots"], props["default_generation_settings"]["n_ctx"]) == (
+                2,
+                2048,
+            )
+            rendered = client.post("/apply-template", json=BODY).json()["prompt"]
+            assert rendered == "[Hi]assistant:"
+            large = client.post("/v1/chat/completions", content=b"x" * 1_100_000)
+            assert large.status_code == 413
+            client.get("/health")
+        assert "2048 tokens (--ctx-size), 2 at a time" in server.output
+        _, _, err = server.end(signal.SIGINT)
+    assert "DEBUG GET /health 200" in err
+
+
+def run(*arguments: str, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command(*arguments),
+        capture_output=True,
+        text=True,
+        timeout=SAFETY,
+        env={**os.environ, **(env or {})},
+    )
 
 
 def test_it_answers_health_while_it_loads(tmp_path: Path) -> None:
@@ -152,12 +215,7 @@ def test_what_keeps_it_from_starting_is_one_line(arguments: list[str], said: str
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        result = subprocess.run(
-            command(*[port if each == "PORT" else each for each in arguments]),
-            capture_output=True,
-            text=True,
-            timeout=SAFETY,
-        )
+        result = run(*[port if each == "PORT" else each for each in arguments])
     assert result.returncode == 2
     (line,) = [line for line in result.stderr.splitlines() if not line.endswith("...")]
     assert line.startswith("hubserve: ") and said in line
@@ -165,12 +223,7 @@ def test_what_keeps_it_from_starting_is_one_line(arguments: list[str], said: str
 
 def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path: Path) -> None:
     model = script(tmp_path, load_error="The architecture 'abc' is not known.")
-    result = subprocess.run(
-        command(model, "--backend", "scripted", "--port", "0"),
-        capture_output=True,
-        text=True,
-        timeout=SAFETY,
-    )
+    result = run(str(model), "--backend", "scripted", "--port", "0")
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.splitlines()[-1].startswith("hubserve: ")

@@ -10,7 +10,7 @@ import pytest
 
 from hubserve_engine.config import EngineConfig, ModelConfig
 from hubserve_server import cli
-from hubserve_server.settings import Settings
+from hubserve_server.settings import KEY_VARIABLE, Settings
 
 Started = tuple[EngineConfig, Settings]
 
@@ -25,7 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Started]:
         return 0
 
     monkeypatch.setattr(cli, "start", start)
-    monkeypatch.delenv(cli.KEY_VARIABLE, raising=False)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
     return calls
 
 
@@ -119,7 +119,7 @@ def test_flags_of_the_engine(monkeypatch: pytest.MonkeyPatch, started: list[Star
 
 
 def test_keys_from_the_environment(monkeypatch: pytest.MonkeyPatch, started: list[Started]) -> None:
-    monkeypatch.setenv(cli.KEY_VARIABLE, "one, two,")
+    monkeypatch.setenv(KEY_VARIABLE, "one, two,")
     assert parsed(monkeypatch, started)[1].api_keys == ("one", "two")
     assert parsed(monkeypatch, started, "--api-key", "three")[1].api_keys == ("three",)
 

@@ -1,7 +1,7 @@
 """The framing of streams: each chunk a line, an orderly end whatever happens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
+from collections.abc import AsyncGenerator, MutableMapping
 from typing import Any
 
 import msgspec
@@ -21,7 +21,7 @@ async def source() -> AsyncGenerator[Event, None]:
     yield Started(1)
 
 
-def play(chunks: AsyncIterator[Chunk], *, leaves: bool = False) -> str:
+def play(chunks: AsyncGenerator[Chunk, None], *, leaves: bool = False) -> str:
     """What the stream sends, as text; `leaves`: the client goes away after the first bytes."""
     sent: list[MutableMapping[str, Any]] = []
 

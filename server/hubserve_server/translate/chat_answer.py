@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from hubserve_engine.types import Completed, Delta, Event, Finished, TokenLogprob
 from hubserve_server.translate.counts import chat_logprobs, timings, usage
+from hubserve_server.translate.ending import Ending, with_ending
 from hubserve_server.translate.heading import Heading, fingerprint
 from hubserve_server.wire.replies import (
     ChatChoice,
@@ -72,33 +73,27 @@ async def chat_chunks(
 ) -> AsyncGenerator[ChatChunk, None]:
     """Role, thinking, content, finish; then usage, where it was asked for.
 
-    The last finish chunk waits for the counts, which follow at once: it carries the timings.
+    The last chunk carries the timings.
     """
     for index in range(n):
         yield _chunk(heading, index, ChatDelta(role="assistant", content=""))
-    held: ChatChunk | None = None
-    async for event in events:
-        if held is not None and not isinstance(event, Completed):
-            yield held
-            held = None
+    async for event in with_ending(events):
         match event:
             case Delta(channel="content"):
                 yield _chunk(heading, event.index, ChatDelta(content=event.text), event.logprobs)
             case Delta():
                 yield _chunk(heading, event.index, ChatDelta(reasoning_content=event.text))
             case Finished():
-                held = _chunk(heading, event.index, ChatDelta(), finish=event.reason)
-            case Completed():
-                heading.on_completed(event)
-                last = _counts(heading) if include_usage or held is None else held
+                yield _chunk(heading, event.index, ChatDelta(), finish=event.reason)
+            case Ending(finished, completed):
+                heading.on_completed(completed)
+                last = _chunk(heading, finished.index, ChatDelta(), finish=finished.reason)
                 if include_usage:
-                    last.usage = usage(event.usage)
-                last.timings = timings(event.timings)
-                if held is not None and held is not last:
-                    yield held
+                    yield last
+                    last = _bare(heading)
+                    last.usage = usage(completed.usage)
+                last.timings = timings(completed.timings)
                 yield last
-                return
-    raise RuntimeError("the engine ended an answer without completing it")
 
 
 def _chunk(
@@ -114,12 +109,12 @@ def _chunk(
         logprobs=chat_logprobs(logprobs) if logprobs else None,
         finish_reason=finish,
     )
-    chunk = _counts(heading)
+    chunk = _bare(heading)
     chunk.choices.append(choice)
     return chunk
 
 
-def _counts(heading: Heading) -> ChatChunk:
+def _bare(heading: Heading) -> ChatChunk:
     """A chunk without choices, which is the form of the one that carries the usage."""
     return ChatChunk(
         id=heading.id,

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from hubserve_engine.types import Completed, Delta, Event, Finished, TokenLogprob
 from hubserve_server.translate.counts import text_logprobs, timings, usage
+from hubserve_server.translate.ending import Ending, with_ending
 from hubserve_server.translate.heading import Heading, fingerprint
 from hubserve_server.wire.replies import Finish, TextChoice, TextCompletion
 
@@ -24,7 +25,7 @@ async def text_completion(
                 finish[event.index] = event.reason
             case Completed():
                 heading.on_completed(event)
-                reply = _reply(heading)
+                reply = _bare(heading)
                 reply.choices = [
                     TextChoice(
                         text="".join(texts[index]),
@@ -48,11 +49,7 @@ async def text_chunks(
     for index, prefix in enumerate(prefixes):
         if prefix:
             yield _chunk(heading, index, prefix)
-    held: TextCompletion | None = None
-    async for event in events:
-        if held is not None and not isinstance(event, Completed):
-            yield held
-            held = None
+    async for event in with_ending(events):
         match event:
             case Delta():
                 chunk = _chunk(heading, event.index, event.text)
@@ -62,27 +59,25 @@ async def text_chunks(
                 lengths[event.index] += len(event.text)
                 yield chunk
             case Finished():
-                held = _chunk(heading, event.index, "", event.reason)
-            case Completed():
-                heading.on_completed(event)
-                last = _reply(heading) if include_usage or held is None else held
+                yield _chunk(heading, event.index, "", event.reason)
+            case Ending(finished, completed):
+                heading.on_completed(completed)
+                last = _chunk(heading, finished.index, "", finished.reason)
                 if include_usage:
-                    last.usage = usage(event.usage)
-                last.timings = timings(event.timings)
-                if held is not None and held is not last:
-                    yield held
+                    yield last
+                    last = _bare(heading)
+                    last.usage = usage(completed.usage)
+                last.timings = timings(completed.timings)
                 yield last
-                return
-    raise RuntimeError("the engine ended an answer without completing it")
 
 
 def _chunk(heading: Heading, index: int, text: str, finish: Finish | None = None) -> TextCompletion:
-    reply = _reply(heading)
+    reply = _bare(heading)
     reply.choices.append(TextChoice(text=text, index=index, logprobs=None, finish_reason=finish))
     return reply
 
 
-def _reply(heading: Heading) -> TextCompletion:
+def _bare(heading: Heading) -> TextCompletion:
     return TextCompletion(
         id=heading.id,
         created=heading.created,
