@@ -177,10 +177,10 @@ class ChatTemplate:
 
     def _old_arguments(self, tools: list[Plain]) -> dict[str, Any]:
         """What some older templates want to be given, and cannot do without."""
-        return {
-            "functions": json.dumps(tools, indent=4, ensure_ascii=False),
-            "datetime": datetime.now().strftime("%b %d %Y"),
-        }
+        if "functions" not in self._program.variables or "tools" in self._program.variables:
+            return {}
+        functions = json.dumps(tools, indent=4, ensure_ascii=False)
+        return {"functions": functions, "datetime": datetime.now().strftime("%b %d %Y")}
 
     def _try_out(self) -> None:
         program = self._program

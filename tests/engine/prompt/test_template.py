@@ -88,6 +88,12 @@ def test_a_refusal_is_in_the_templates_own_words() -> None:
     assert caught.value.param == "messages"
 
 
+def test_an_old_template_gets_its_functions() -> None:
+    source = "{% for m in messages %}{{ m.content }}{% endfor %}{{ functions|trim }}"
+    assert '"name": "look"' in render(source, ASK, tools=True)
+    assert "look" not in render(source + "{% if tools %}{% endif %}", ASK, tools=True)
+
+
 @pytest.mark.timeout(60)
 def test_a_template_that_never_ends_is_stopped() -> None:
     loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
@@ -99,7 +105,6 @@ def test_a_template_that_never_ends_is_stopped() -> None:
     assert template.render(Chat((ASK,)), reasoning="auto").text == "hi"
 
 
-# clients.md 16: system messages that come late.
 def test_late_system_messages_move_to_the_front_where_they_must() -> None:
     late = Message("system", "in French")
     text = render(FUSSY, SYSTEM, ASK, Message("assistant", "yes"), late, ASK)
@@ -138,7 +143,6 @@ def test_a_template_that_wants_turns_gets_them() -> None:
     assert render(source, answer, ASK) == "user:;assistant:yes;user:hi;"
 
 
-# clients.md 17: arguments as objects or as text.
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
@@ -165,7 +169,6 @@ def test_broken_arguments_are_no_failure(arguments: str) -> None:
     assert "broken" in text or "broken" not in arguments
 
 
-# clients.md 19: content that is null or empty.
 @pytest.mark.parametrize("content", [None, ""])
 def test_empty_content_is_no_failure(content: str | None) -> None:
     source = "{% for m in messages %}<{{ m.role }}>{{ m.content + '' }}{% endfor %}"
@@ -228,7 +231,6 @@ def test_tools_get_the_keys_that_a_template_takes_for_granted() -> None:
     assert render(source, ASK, tools=True) == "hi/look"
 
 
-# clients.md 24: thinking of earlier turns, under the name that the template reads.
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "thinking", "thought"])
 def test_earlier_thinking_goes_back_to_the_template(key: str) -> None:
     source = "{% for m in messages %}{{ m.content }}({{ m." + key + " }}){% endfor %}"
