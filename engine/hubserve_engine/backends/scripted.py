@@ -44,8 +44,9 @@ _TEMPLATE = (
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """For prompts that hold `when`: write `say`, then end, go on for ever, or die.
 
-    `letters` adds that many random letters, by the request's seed. `seconds` is how long a step
-    takes in which this rule reads or writes, times the number of its tokens.
+    `letters` adds that many random letters, by the request's seed, or always the same ones at
+    temperature 0. `seconds` is how long a step takes in which this rule reads or writes, times the
+    number of its tokens.
     """
 
     when: str = ""
@@ -143,7 +144,7 @@ class ScriptedBackend:
 
     def _reply(self, rule: Rule, sampling: Sampling) -> Iterator[int]:
         yield from self.tokenize(rule.say, add_special=False, parse_special=True)
-        numbers = random.Random(sampling.seed)
+        numbers = random.Random(sampling.seed if sampling.temperature > 0 else 0)
         for _ in range(rule.letters):
             yield numbers.choice(_LETTERS)
         if rule.then == "die":

@@ -1,0 +1,78 @@
+"""Small backends to test with, and a few steps over them."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from hubserve_engine import backends
+from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, Sampled
+from hubserve_engine.types import Sampler, Sampling
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+LLAMA = ("tiny-llama", "tiny-qwen35")
+NAMES = ("scripted", *LLAMA)
+GREEDY = Sampling(temperature=0.0)
+RULES = [{"when": "for ever", "letters": 30, "then": "repeat"}, {"letters": 200}]
+
+
+def load(
+    name: str, folder: Path, *, context: int = 1024, slots: int = 4, batch: int = 256
+) -> Backend:
+    """One of `NAMES`, on one thread; a script is written into the folder."""
+    if name == "scripted":
+        file = folder / "script.json"
+        file.write_text(json.dumps({"rules": RULES}))
+    else:
+        file = FIXTURES / f"{name}.gguf"
+    config = BackendConfig(
+        files=(str(file),), context_length=context, parallel=slots, batch=batch, threads=1
+    )
+    kind = "scripted" if name == "scripted" else "llama_cpp"
+    return backends.load(kind, config, lambda _done: None)
+
+
+def tokens_of(backend: Backend, text: str) -> list[int]:
+    return backend.tokenize(text, add_special=False, parse_special=True)
+
+
+def read(backend: Backend, slot: int, tokens: Sequence[int], position: int = 0) -> None:
+    """Append without sampling."""
+    backend.launch([Chunk(slot, tokens, position)])
+    assert backend.collect() == []
+
+
+def sample(
+    backend: Backend,
+    slot: int,
+    tokens: Sequence[int],
+    position: int,
+    sampler: Sampler,
+    logprobs: int | None = None,
+) -> Sampled:
+    """Append, and sample after the last token."""
+    backend.launch([Chunk(slot, tokens, position, sampler, logprobs)])
+    (sampled,) = backend.collect()
+    return sampled
+
+
+def write(
+    backend: Backend,
+    slot: int,
+    prompt: Sequence[int],
+    count: int,
+    *,
+    sampling: Sampling = GREEDY,
+    known: int = 0,
+    chunk: int = 10**6,
+) -> list[int]:
+    """`count` tokens after a prompt of which the slot holds the first `known`, read in chunks."""
+    sampler = backend.sampler(sampling, prompt)
+    while len(prompt) - known > chunk:
+        read(backend, slot, prompt[known : known + chunk], known)
+        known += chunk
+    written = [sample(backend, slot, prompt[known:], known, sampler).token]
+    while len(written) < count:
+        position = len(prompt) + len(written) - 1
+        written.append(sample(backend, slot, written[-1:], position, sampler).token)
+    sampler.close()
+    return written
