@@ -159,7 +159,8 @@ class Runs(RuleBasedStateMachine):
         assert [w.sequence for w in works[: len(writing)]] == writing
         prompts = works[len(writing) :]
         assert sum(w.count for w in works) <= self.max_batch
-        assert sum(w.count for w in prompts) <= max(budget, 2 * self.min_chunk - 1)
+        # What is too short to be cut may go over the budget.
+        assert sum(w.count for w in prompts) < max(budget, self.min_chunk) + self.min_chunk
         for work in prompts:
             left = work.sequence.uncached - work.count
             assert work.last == (left == 0)

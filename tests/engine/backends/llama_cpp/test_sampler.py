@@ -1,0 +1,255 @@
+"""Chains and sparse edits against plain numpy, and against llama.cpp's own penalties."""
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp.llama_cpp as llama
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
+from hubserve_engine.types import Sampling
+
+Row = npt.NDArray[np.float32]
+OFF = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=1)
+
+
+def row(seed: int, size: int = 288) -> Row:
+    return (np.random.default_rng(seed).standard_normal(size) * 3).astype(np.float32)
+
+
+def candidates(row: Row) -> "ctypes.Array[llama.llama_token_data]":
+    data = (llama.llama_token_data * len(row))()
+    for token, logit in enumerate(row):
+        data[token] = llama.llama_token_data(id=token, logit=float(logit), p=0.0)
+    return data
+
+
+def applied(sampler: ChainSampler, row: Row) -> tuple[dict[int, float], int]:
+    """The probabilities of the tokens that a sampler leaves, and the one that it selects."""
+    data: Any = candidates(row)
+    array = llama.llama_token_data_array(data=data, size=len(row), selected=-1, sorted=False)
+    llama.llama_sampler_apply(sampler.chain, ctypes.byref(array))
+    return {data[i].id: data[i].p for i in range(array.size)}, data[array.selected].id
+
+
+def left(sampling: Sampling, row: Row) -> dict[int, float]:
+    return applied(ChainSampler(sampling, [], {}, 64), row)[0]
+
+
+def softmax(row: Row) -> npt.NDArray[np.float64]:
+    wide = np.exp(row.astype(np.float64) - float(row.max()))
+    return np.asarray(wide / wide.sum())
+
+
+def likeliest(row: Row) -> list[int]:
+    return [int(token) for token in np.argsort(-row, kind="stable")]
+
+
+ROWS = pytest.mark.parametrize("logits", [row(1), row(2), row(3, 5000)], ids=["1", "2", "large"])
+
+
+@ROWS
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_top_k(logits: Row, k: int) -> None:
+    kept = left(Sampling(temperature=1.0, top_k=k, top_p=1.0, min_p=0.0), logits)
+    assert set(kept) == set(likeliest(logits)[:k])
+
+
+@ROWS
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_top_p(logits: Row, p: float) -> None:
+    """The fewest of the likeliest tokens that together have at least this probability."""
+    order = likeliest(logits)
+    count = int(np.searchsorted(np.cumsum(softmax(logits)[order]), p)) + 1
+    kept = left(Sampling(temperature=1.0, top_k=0, top_p=p, min_p=0.0), logits)
+    assert set(kept) == set(order[:count])
+
+
+@ROWS
+@pytest.mark.parametrize("p", [0.01, 0.1, 0.5])
+def test_min_p(logits: Row, p: float) -> None:
+    """Those with at least this part of the likeliest token's probability."""
+    probabilities = softmax(logits)
+    kept = left(Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=p), logits)
+    assert set(kept) == set(np.flatnonzero(probabilities >= p * probabilities.max()).tolist())
+
+
+@ROWS
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_typical_p(logits: Row, p: float) -> None:
+    """Those whose surprise is nearest to the expected one, up to this probability."""
+    probabilities = softmax(logits)
+    surprise = -np.log(probabilities)
+    order = np.argsort(np.abs(surprise - (probabilities * surprise).sum()))
+    count = int(np.searchsorted(np.cumsum(probabilities[order]), p, side="right")) + 1
+    sampling = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, typical_p=p)
+    assert set(left(sampling, logits)) == set(order[:count].tolist())
+
+
+def test_typical_p_beside_forbidden_tokens() -> None:
+    """A probability of zero must not turn the choice into chance."""
+    logits = row(1)
+    expected = left(Sampling(top_k=0, top_p=1.0, min_p=0.0, typical_p=0.5), logits)
+    logits = np.concatenate([logits, np.full(100, -np.inf, np.float32)])
+    assert left(Sampling(top_k=0, top_p=1.0, min_p=0.0, typical_p=0.5), logits) == expected
+
+
+@ROWS
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 2.0])
+def test_temperature(logits: Row, temperature: float) -> None:
+    kept = left(Sampling(temperature=temperature, top_k=0, top_p=1.0, min_p=0.0), logits)
+    expected = softmax((logits / temperature).astype(np.float32))
+    assert kept == pytest.approx(dict(enumerate(expected.tolist())), abs=1e-5)
+
+
+@ROWS
+@pytest.mark.parametrize("temperature", [0.0, -1.0, 1e-40, 1e-9])
+def test_no_temperature_takes_the_likeliest(logits: Row, temperature: float) -> None:
+    sampler = ChainSampler(Sampling(temperature=temperature, seed=3), [], {}, 64)
+    assert applied(sampler, logits)[1] == int(logits.argmax())
+
+
+def test_the_defaults_are_those_of_llama_server() -> None:
+    """top-k 40, then top-p 0.95, then min-p 0.05, then temperature 0.8, in this order."""
+    logits = row(4)
+    order = likeliest(logits)[:40]
+    probabilities = softmax(logits[order])
+    order = order[: int(np.searchsorted(np.cumsum(probabilities), 0.95)) + 1]
+    probabilities = softmax(logits[order])
+    order = [t for t, p in zip(order, probabilities, strict=True) if p >= 0.05 * probabilities[0]]
+    expected = softmax((logits[order] / 0.8).astype(np.float32))
+    kept = left(Sampling(), logits)
+    assert kept == pytest.approx(dict(zip(order, expected.tolist(), strict=True)), abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**31, 2**32 - 2, 2**40])
+def test_draws_follow_the_probabilities(seed: int) -> None:
+    sampler = ChainSampler(
+        Sampling(temperature=1.0, top_k=3, top_p=1.0, min_p=0.0, seed=seed), [], {}, 64
+    )
+    drawn = [applied(sampler, row(1, 16))[1] for _ in range(600)]
+    for token, probability in left(
+        Sampling(temperature=1.0, top_k=3, top_p=1.0, min_p=0.0), row(1, 16)
+    ).items():
+        assert drawn.count(token) / 600 == pytest.approx(probability, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", [2**32 - 1, -1, 2**40, -(2**40)])
+def test_every_seed_is_one(seed: int) -> None:
+    """2**32 - 1 means a random one to llama.cpp."""
+
+    def draws() -> list[int]:
+        sampler = ChainSampler(
+            Sampling(temperature=2.0, top_k=0, top_p=1.0, min_p=0.0, seed=seed), [], {}, 64
+        )
+        return [applied(sampler, row(1))[1] for _ in range(20)]
+
+    assert draws() == draws()
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(top_k=2**40),
+        Sampling(temperature=1e30),
+        Sampling(top_p=0.0),
+        Sampling(min_p=1.0),
+        Sampling(typical_p=0.0),
+        Sampling(repeat_last_n=2**40, repeat_penalty=1.1),
+        Sampling(repeat_last_n=-1, repeat_penalty=1.1),
+        Sampling(repeat_penalty=1e-30),
+        Sampling(presence_penalty=-2.0, frequency_penalty=2.0),
+    ],
+    ids=str,
+)
+def test_extreme_settings_still_choose_a_token(sampling: Sampling) -> None:
+    sampler = ChainSampler(sampling, [1, 2, 3], {}, 64)
+    logits = row(1)
+    sampler.edit(logits)
+    assert 0 <= applied(sampler, logits)[1] < len(logits)
+
+
+def penalized(sampling: Sampling, tokens: Sequence[int], logits: Row, context: int) -> Row:
+    """What llama.cpp's own sampler makes of the row."""
+    last = sampling.repeat_last_n if sampling.repeat_last_n >= 0 else context
+    own = llama.llama_sampler_init_penalties(
+        len(logits),
+        last,
+        sampling.repeat_penalty,
+        sampling.frequency_penalty,
+        sampling.presence_penalty,
+    )
+    for token in tokens:
+        llama.llama_sampler_accept(own, token)
+    data = candidates(logits)
+    array = llama.llama_token_data_array(data=data, size=len(logits), selected=-1, sorted=False)
+    llama.llama_sampler_apply(own, ctypes.byref(array))
+    llama.llama_sampler_free(own)
+    return np.array([each.logit for each in data], np.float32)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    prompt=st.lists(st.integers(0, 15), max_size=20),
+    answer=st.lists(st.integers(0, 15), max_size=20),
+    last=st.sampled_from([-1, 0, 1, 3, 8, 64]),
+    repeat=st.sampled_from([1.0, 1.1, 1.3, 0.7]),
+    presence=st.sampled_from([0.0, 0.5, 1.3, -0.7]),
+    frequency=st.sampled_from([0.0, 0.25, 0.1, -0.3]),
+    seed=st.integers(0, 5),
+)
+def test_penalties_are_llama_cpps_own(
+    prompt: list[int],
+    answer: list[int],
+    last: int,
+    repeat: float,
+    presence: float,
+    frequency: float,
+    seed: int,
+) -> None:
+    sampling = Sampling(
+        repeat_last_n=last,
+        repeat_penalty=repeat,
+        presence_penalty=presence,
+        frequency_penalty=frequency,
+    )
+    sampler = ChainSampler(sampling, prompt, {}, 32)
+    for token in answer:
+        sampler.accept(token)
+    logits = row(seed, 20)
+    expected = penalized(sampling, [*prompt, *answer], logits, 32)
+    sampler.edit(logits)
+    # A compiler may fuse a multiplication and an addition, which rounds once less.
+    np.testing.assert_allclose(logits, expected, rtol=3e-7)
+
+
+def test_penalties_equal_llama_cpps_own_to_the_last_bit() -> None:
+    sampling = Sampling(repeat_penalty=1.25, presence_penalty=0.5, frequency_penalty=0.25)
+    tokens = [int(t) for t in np.random.default_rng(1).integers(0, 40, 200)]
+    sampler, logits = ChainSampler(sampling, tokens, {}, 512), row(5)
+    expected = penalized(sampling, tokens, logits, 512)
+    sampler.edit(logits)
+    assert np.array_equal(logits, expected)
+
+
+def test_without_penalties_and_biases_the_row_is_left_alone() -> None:
+    assert not ChainSampler(Sampling(), [1, 2], {}, 64).edits
+    assert not ChainSampler(Sampling(repeat_penalty=1.5, repeat_last_n=0), [1], {}, 64).edits
+    assert ChainSampler(Sampling(repeat_penalty=1.5), [1], {}, 64).edits
+    assert ChainSampler(Sampling(), [], {1: 2.0}, 64).edits
+
+
+def test_biases_are_added() -> None:
+    sampler, logits = ChainSampler(Sampling(), [], {3: 2.5, 5: -math.inf}, 64), row(1)
+    before = logits.copy()
+    sampler.edit(logits)
+    assert logits[3] == before[3] + np.float32(2.5)
+    assert logits[5] == -np.inf
+    logits[[3, 5]] = before[[3, 5]]
+    assert np.array_equal(logits, before)
