@@ -24,6 +24,7 @@ def token_logprob(row: Row, chosen: int, alternatives: int, piece: Pieces) -> To
     top: list[int] = []
     count = min(alternatives, len(wide))
     if count:
-        best = np.argpartition(wide, -count)[-count:]
-        top = [int(t) for t in best[np.argsort(wide[best])[::-1]]]
+        best = np.argpartition(row, -count)[-count:]
+        # Of equal ones the lower number first, as greedy sampling has it.
+        top = [int(t) for t in best[np.lexsort((best, -row[best]))]]
     return TokenLogprob(probability(chosen), tuple(probability(t) for t in top))

@@ -219,11 +219,11 @@ def test_penalties_are_llama_cpps_own(
         presence_penalty=presence,
         frequency_penalty=frequency,
     )
-    sampler = ChainSampler(sampling, prompt, {}, 32)
+    sampler = ChainSampler(sampling, prompt, {}, 64)
     for token in answer:
         sampler.accept(token)
     logits = row(seed, 20)
-    expected = penalized(sampling, [*prompt, *answer], logits, 32)
+    expected = penalized(sampling, [*prompt, *answer], logits, 64)
     sampler.edit(logits)
     # A compiler may fuse a multiplication and an addition, which rounds once less.
     np.testing.assert_allclose(logits, expected, rtol=3e-7)
