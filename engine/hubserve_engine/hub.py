@@ -86,12 +86,10 @@ class Hub:
         A file that is named together with a commit, and is in the cache, needs no network. Where
         the Hub cannot be asked, the cache answers. Raises ResolveError.
         """
-        from huggingface_hub import HfApi, constants, errors
+        from huggingface_hub import HfApi, errors
 
         if pinned := self._list_pinned(model):
             return pinned
-        if constants.HF_HUB_OFFLINE:
-            return self._list_offline(model)
         api = HfApi(endpoint=self._endpoint, token=self._token)
         try:
             info = api.model_info(
@@ -180,16 +178,6 @@ class Hub:
                 pick(listing.paths, model.wanted, model.place)
         except ResolveError:
             return None
-        return listing
-
-    def _list_offline(self, model: HubModel) -> Listing:
-        listing = self._list_cache(model, "HF_HUB_OFFLINE is set: unset it to ask the Hub.")
-        if listing is None:
-            raise ResolveError(
-                f"{model.place!r} is not in the cache ({self.cache.folder}) and HF_HUB_OFFLINE is"
-                " set: unset it to download the model, or name one that is in the cache.",
-                param="model",
-            )
         return listing
 
     def _list_cache(self, model: HubModel, why: str | None = None) -> Listing | None:

@@ -3,9 +3,13 @@
 import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.model_id import HubModel
+
+if TYPE_CHECKING:
+    from huggingface_hub.errors import HfHubHTTPError
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ def _sentence(error: BaseException, situation: Situation) -> str | None:
         case errors.DisabledRepoError():
             return f"{model.repo!r} was disabled on {endpoint}; choose another repository."
         case errors.RepositoryNotFoundError():
-            return _no_repository(situation, error)
+            return _no_repository(situation)
         case errors.RevisionNotFoundError():
             there = ", ".join(situation.revisions) or "see its page"
             return f"{model.repo!r} has no revision {model.revision!r}; there is: {there}."
@@ -80,11 +84,11 @@ def _sentence(error: BaseException, situation: Situation) -> str | None:
                 f" {endpoint}/{model.repo}/tree/{model.revision or 'main'}."
             )
         case errors.HfHubHTTPError():
-            return _status(error.response.status_code, situation, error)
+            return _status(error, situation)
         case errors.OfflineModeIsEnabled():
             return (
-                f"{model.place!r} is not wholly in the cache ({situation.cache}) and"
-                " HF_HUB_OFFLINE is set: unset it to download what is missing."
+                f"HF_HUB_OFFLINE is set, so {model.place!r} is looked for in the cache"
+                f" ({situation.cache}) only: unset it to download what is not there."
             )
         case errors.HFValidationError():
             return f"{model.repo!r} cannot be the name of a repository; it is 'owner/repo'."
@@ -130,9 +134,7 @@ def _gated(situation: Situation) -> str:
     )
 
 
-def _no_repository(situation: Situation, error: BaseException) -> str:
-    if "credentials" in str(error).lower() and situation.has_token:
-        return _bad_token(situation)
+def _no_repository(situation: Situation) -> str:
     token = "use a token (HF_TOKEN) that may read it" if situation.has_token else "set HF_TOKEN"
     return (
         f"There is no model repository {situation.model.repo!r} on {situation.endpoint}, or it is"
@@ -147,19 +149,20 @@ def _bad_token(situation: Situation) -> str:
     )
 
 
-def _status(status: int, situation: Situation, error: BaseException) -> str:
+def _status(error: "HfHubHTTPError", situation: Situation) -> str:
+    status = error.response.status_code
     model, endpoint = situation.model, situation.endpoint
     if status == 401:
-        return _bad_token(situation) if situation.has_token else _no_repository(situation, error)
+        return _bad_token(situation) if situation.has_token else _no_repository(situation)
     if status == 403:
         return (
             f"{endpoint} forbids reading {model.repo!r} (403): use a token (HF_TOKEN) with the"
             f" right to read it; {situation.tokens_page} shows what yours may do."
         )
     if status == 404:
-        return _no_repository(situation, error)
+        return _no_repository(situation)
     if status == 429:
-        wait = error.response.headers.get("Retry-After") if hasattr(error, "response") else None
+        wait = error.response.headers.get("Retry-After")
         when = f"in {wait} seconds" if wait else "in a few minutes"
         hint = "" if situation.has_token else ", or set HF_TOKEN, which raises the limit"
         return f"{endpoint} asks to slow down (429): try again {when}{hint}."
