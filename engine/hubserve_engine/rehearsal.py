@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from hubserve_engine.catalog import ResolvedModel
+from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import ModelConfig
-from hubserve_engine.gguf_state import StateSize
 from hubserve_engine.select import USUAL_CONTEXT, Choice
 from hubserve_engine.types import Sampling
 

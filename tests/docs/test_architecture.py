@@ -19,7 +19,7 @@ def modules() -> set[str]:
 
 def named() -> set[str]:
     """What the first column of the document's tables names; `.../x` is beside the one before."""
-    found = []
+    found: list[str] = []
     text = (ROOT / "docs/architecture.md").read_text()
     for row in re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE):
         for name in re.findall(r"`([^`]+)`", row):

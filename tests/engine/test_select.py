@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubserve_engine.catalog import Catalog, ResolvedModel
+from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import FlashAttention, ModelConfig
-from hubserve_engine.gguf_state import StateSize
 from hubserve_engine.hardware import Gpu, Hardware
 from hubserve_engine.select import choose
 from hubserve_engine.types import Sampling

@@ -8,7 +8,7 @@ from huggingface_hub import constants
 from tests.support.hub_repo import Repo
 from tests.support.hub_server import HubServer
 
-from hubserve_engine.hub import Hub
+from hubserve_engine.catalog.hub import Hub
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 REPO = "owner/Tiny-GGUF"

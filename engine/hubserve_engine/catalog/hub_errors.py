@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hubserve_engine.catalog.model_id import HubModel
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.model_id import HubModel
 
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError

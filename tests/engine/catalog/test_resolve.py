@@ -7,8 +7,8 @@ from tests.support.hub_repo import Repo
 from tests.support.hub_server import Fault, HubServer
 
 from hubserve_engine.catalog import Catalog
+from hubserve_engine.catalog.hub import Hub
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.hub import Hub
 
 __all__ = ["cache", "hub", "server"]
 

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.gguf_builder import Value, write_gguf
 
+from hubserve_engine.catalog.gguf_model import read_model
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.gguf_model import read_model
 from hubserve_engine.types import Sampling
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def test_the_facts_of_a_hybrid() -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
+from hubserve_engine.catalog.gguf_files import Candidate, candidates, describe, pick
+from hubserve_engine.catalog.gguf_model import GgufModel, read_model
+from hubserve_engine.catalog.hub import Hub, Listing
+from hubserve_engine.catalog.model_id import HubModel, LocalModel, parse
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.gguf_files import Candidate, candidates, describe, pick
-from hubserve_engine.gguf_model import GgufModel, read_model
-from hubserve_engine.hub import Hub, Listing
-from hubserve_engine.model_id import HubModel, LocalModel, parse
 from hubserve_engine.types import Stage
 
 Progress = Callable[[Stage, str], None]

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tests.support.gguf_builder import Value, write_gguf
 
+from hubserve_engine.catalog.gguf_model import read_model
+from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.gguf_model import read_model
-from hubserve_engine.gguf_state import StateSize
 
 LAYERS, WIDTH, HEADS = 4, 64, 4
 

@@ -7,7 +7,7 @@ The layout is public: `models--owner--name` has `refs/BRANCH` with a commit in i
 import shutil
 from pathlib import Path
 
-from hubserve_engine.model_id import HubModel
+from hubserve_engine.catalog.model_id import HubModel
 
 
 class HubCache:

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from hubserve_engine.hub_cache import HubCache
-from hubserve_engine.model_id import HubModel
+from hubserve_engine.catalog.hub_cache import HubCache
+from hubserve_engine.catalog.model_id import HubModel
 
 MODEL = HubModel("owner/name")
 COMMIT = "a" * 40

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hubserve_engine.catalog.gguf_files import candidates, pick, quantization_of
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.gguf_files import candidates, pick, quantization_of
 
 UNSLOTH = [
     ".gitattributes",

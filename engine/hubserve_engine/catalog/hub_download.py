@@ -14,8 +14,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from hubserve_engine.catalog.hub_errors import is_network
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.hub_errors import is_network
 
 Report = Callable[[str], None]
 """Takes a sentence on what is being done."""

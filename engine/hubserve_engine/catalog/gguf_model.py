@@ -10,9 +10,9 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
+from hubserve_engine.catalog.gguf_files import quantization_of
+from hubserve_engine.catalog.gguf_state import StateSize, state_size
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.gguf_files import quantization_of
-from hubserve_engine.gguf_state import StateSize, state_size
 from hubserve_engine.types import Sampling
 from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.metadata import Metadata

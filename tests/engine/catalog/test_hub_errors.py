@@ -7,10 +7,10 @@ import pytest
 from tests.support.hub_fixtures import REPO, cache, hub, server
 from tests.support.hub_server import Fault, HubServer
 
+from hubserve_engine.catalog.hub import Hub
+from hubserve_engine.catalog.hub_errors import Situation, explain
+from hubserve_engine.catalog.model_id import HubModel
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.hub import Hub
-from hubserve_engine.hub_errors import Situation, explain
-from hubserve_engine.model_id import HubModel
 
 __all__ = ["cache", "hub", "server"]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hubserve_engine.catalog.gguf_files import pick
+from hubserve_engine.catalog.hub_cache import HubCache
+from hubserve_engine.catalog.hub_download import Report, download, partial_of
+from hubserve_engine.catalog.hub_errors import Situation, explain
+from hubserve_engine.catalog.model_id import HubModel
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.gguf_files import pick
-from hubserve_engine.hub_cache import HubCache
-from hubserve_engine.hub_download import Report, download, partial_of
-from hubserve_engine.hub_errors import Situation, explain
-from hubserve_engine.model_id import HubModel
 from hubserve_engine.units import size_text
 
 if TYPE_CHECKING:

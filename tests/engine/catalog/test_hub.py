@@ -15,11 +15,11 @@ from tests.support.hub_fixtures import REPO, TINY, cache, hub, server
 from tests.support.hub_repo import Repo
 from tests.support.hub_server import Fault, HubServer
 
-from hubserve_engine import hub_download
+from hubserve_engine.catalog import hub_download
+from hubserve_engine.catalog.hub import Hub
+from hubserve_engine.catalog.hub_download import partial_of
+from hubserve_engine.catalog.model_id import HubModel, parse
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.hub import Hub
-from hubserve_engine.hub_download import partial_of
-from hubserve_engine.model_id import HubModel, parse
 
 __all__ = ["cache", "hub", "server"]
 
@@ -334,7 +334,7 @@ def test_the_command_line_serves_single_files(tmp_path: Path) -> None:
     place = f"unsloth/Qwen3.5-4B-GGUF:Qwen3.5-4B-Q4_K_M.gguf={TINY}"
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.hub_server", "--file", place],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         stdout=subprocess.PIPE,
         text=True,
     )

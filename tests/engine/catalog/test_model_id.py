@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hubserve_engine.catalog.model_id import HubModel, LocalModel, parse
 from hubserve_engine.errors import ResolveError
-from hubserve_engine.model_id import HubModel, LocalModel, parse
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,5 @@
+"""A model's name -> its files and what they say, on this machine or through the Hub's cache."""
+
+from hubserve_engine.catalog.resolve import Catalog, ResolvedModel
+
+__all__ = ["Catalog", "ResolvedModel"]
