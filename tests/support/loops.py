@@ -1,0 +1,95 @@
+"""A worker's loop without its process: requests in, events out, when all is said."""
+
+from collections.abc import Callable, Sequence
+
+from hubserve_engine.backends.base import Backend
+from hubserve_engine.prompt.template import ChatTemplate
+from hubserve_engine.types import Completed, Delta, Event, Finished, Request, Sampling
+from hubserve_engine.worker.generation import Generation
+from hubserve_engine.worker.intake import Intake
+from hubserve_engine.worker.loop import Loop
+from hubserve_engine.worker.protocol import Step
+
+
+def intake(backend: Backend, sampling: Sampling | None = None) -> Intake:
+    template = ChatTemplate(
+        backend.loaded.chat_template or "", bos=backend.loaded.bos, eos=backend.loaded.eos
+    )
+    return Intake(
+        backend,
+        template,
+        sampling=sampling or Sampling(),
+        reasoning="auto",
+        reasoning_format="auto",
+    )
+
+
+class Bench:
+    """One loop over one backend, emptied first. `steps` are the messages that it sent."""
+
+    def __init__(self, backend: Backend) -> None:
+        for slot in range(backend.capabilities.slots):
+            backend.remove(slot)
+        self.intake = intake(backend)
+        self.loop = Loop(backend, self._send)
+        self.steps: list[Step] = []
+        self.on_step: Callable[[Step], None] = lambda _step: None
+        self._left = 0
+        self._ids = 0
+
+    def _send(self, step: Step) -> None:
+        self.steps.append(step)
+        self.on_step(step)
+        self._left -= sum(isinstance(item.event, Completed) for item in step.items)
+        if not self._left:
+            self.loop.stop()
+
+    def submit(self, request: Request) -> int:
+        """Prepare and hand over; a request is named by the number that comes back."""
+        return self.take(self.prepare(request))
+
+    def prepare(self, request: Request) -> Generation:
+        self._ids += 1
+        return self.intake.prepare(self._ids, request)
+
+    def take(self, generation: Generation) -> int:
+        self._left += 1
+        self.loop.submit(generation)
+        return generation.id
+
+    def forget(self, id: int) -> None:
+        """Cancel, and do not wait for its end."""
+        self.loop.cancel(id)
+        self._left -= 1
+
+    def run(self) -> None:
+        """Until all that was submitted and not cancelled is complete."""
+        if not self._left:
+            self.loop.stop()
+        self.loop.run()
+
+    def events(self, id: int) -> list[Event]:
+        return [item.event for step in self.steps for item in step.items if item.id == id]
+
+
+def serve(backend: Backend, requests: Sequence[Request]) -> list[list[Event]]:
+    """All at once; the events of each."""
+    bench = Bench(backend)
+    ids = [bench.submit(request) for request in requests]
+    bench.run()
+    return [bench.events(id) for id in ids]
+
+
+def text(events: Sequence[Event], index: int = 0) -> str:
+    return "".join(e.text for e in events if isinstance(e, Delta) and e.index == index)
+
+
+def finished(events: Sequence[Event], index: int = 0) -> Finished:
+    (found,) = [e for e in events if isinstance(e, Finished) and e.index == index]
+    return found
+
+
+def completed(events: Sequence[Event]) -> Completed:
+    (found,) = [e for e in events if isinstance(e, Completed)]
+    assert events[-1] is found
+    return found
