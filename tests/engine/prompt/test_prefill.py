@@ -59,6 +59,11 @@ def test_a_begun_answer_is_gone_on_from(source: str, expected: str) -> None:
     assert render(source, ASK, begun, continue_final=True) == Rendered(expected, False)
 
 
+def test_a_switch_that_changes_more_than_the_end_is_left_alone() -> None:
+    source = "{{ 'Do not think.' if enable_thinking is false }}" + SILENT
+    assert render(source, ASK, Message("assistant", "I am")).text == "<user>hi<assistant>I am"
+
+
 @pytest.mark.parametrize("source", [OPEN, SWITCHED, SILENT])
 def test_begun_thinking_is_gone_on_from(source: str) -> None:
     expected = Rendered("<user>hi<assistant><think>\nFirst", True)
@@ -97,6 +102,9 @@ def test_without_a_generation_prompt_the_answer_is_a_turn() -> None:
 def test_the_answer_of_a_family_with_frames_begins_with_its_frame() -> None:
     source = PLAIN + "{# <|channel|>analysis<|message|> #}"
     found = render(source, ASK, Message("assistant", "I am", reasoning="hm"))
+    assert found == Rendered("<user>hi<assistant><|channel|>final<|message|>I am", False)
+    source += "{% if enable_thinking is false %}{{ '<|channel|>final<|message|>' }}{% endif %}"
+    found = render(source, ASK, Message("assistant", "I am"))
     assert found == Rendered("<user>hi<assistant><|channel|>final<|message|>I am", False)
     found = render(source, ASK, Message("assistant", None, reasoning="hm"))
     assert found == Rendered("<user>hi<assistant><|channel|>analysis<|message|>hm", True)

@@ -218,6 +218,25 @@ def test_a_template_without_tools_gets_calls_and_results_as_text() -> None:
     )
 
 
+def test_results_that_follow_no_call_are_not_lost() -> None:
+    source = (
+        "{% for m in messages %}{% if m.role != 'tool' %}{{ m.role }}:{{ m.content }}"
+        "{% for c in m.tool_calls or [] %}{{ c.function|tojson }}"
+        "{% for r in messages if r.role == 'tool' and r.tool_call_id == c.id %}{{ r.content }}"
+        "{% endfor %}{% endfor %};{% endif %}{% endfor %}"
+    )
+    assert "nothing" in render(source, ASK, CALL, RESULT)
+    assert render(source, RESULT, ASK) == "user:Result:\nnothing;user:hi;"
+
+
+def test_answers_that_say_nothing_are_left_out_where_they_are_refused() -> None:
+    source = (
+        "{% for m in messages %}{% if m.role == 'assistant' and not m.content %}"
+        "{{ raise_exception('say something') }}{% endif %}{{ m.content }};{% endfor %}"
+    )
+    assert render(source, ASK, Message("assistant"), ASK) == "hi;hi;"
+
+
 def test_a_template_that_wants_parts_gets_them() -> None:
     source = "{% for m in messages %}{{ m.content[0].text }}{% endfor %}"
     assert render(source, ASK) == "hi"
