@@ -21,4 +21,5 @@ class Profile:
 
     def speaks(self, piece: str) -> bool:
         """Whether a control token with this text belongs to the layout, and so must be shown."""
-        return any(piece in text for text in (*(self.thinking_tags or ()), *self.marks))
+        texts = (*(self.thinking_tags or ()), *self.marks)
+        return bool(piece) and any(piece in text for text in texts)

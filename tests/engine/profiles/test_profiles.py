@@ -1,7 +1,7 @@
 import pytest
 
 from hubserve_engine.profiles import PLAIN, choose
-from hubserve_engine.profiles.families import FAMILIES
+from hubserve_engine.profiles.families import FAMILIES, Family
 
 
 def test_a_template_without_tags_is_plain() -> None:
@@ -10,10 +10,8 @@ def test_a_template_without_tags_is_plain() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.profile.name)
-def test_every_family_is_found_by_its_signs(family: object) -> None:
-    for known in FAMILIES:
-        if known is family:
-            assert choose(" ".join(known.signs), ()).name == known.profile.name
+def test_every_family_is_found_by_its_signs(family: Family) -> None:
+    assert choose(" ".join(family.signs), ()) == family.profile
 
 
 def test_special_tokens_tell_the_family_where_the_template_does_not() -> None:
@@ -30,4 +28,5 @@ def test_control_tokens_of_the_layout_are_known() -> None:
     assert harmony.speaks("<|channel|>")
     assert harmony.speaks("<|message|>")
     assert not harmony.speaks("<|call|>")
+    assert not harmony.speaks("")
     assert not PLAIN.speaks("<think>")
