@@ -1,0 +1,210 @@
+"""A worker process, as it behaves on its socket, its signals and its terminal."""
+
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.support.workers import SAFETY, RawWorker, is_running, order, script, text
+
+from hubserve_engine.types import Chat, Message, Request
+from hubserve_engine.worker import protocol
+
+ENDLESS = {"when": "for ever", "say": "x", "then": "repeat", "seconds": 0.001}
+YES = {"say": "yes"}
+
+
+def ready(worker: RawWorker) -> protocol.Ready:
+    message = worker.until(lambda m: not isinstance(m, protocol.Progress))
+    assert isinstance(message, protocol.Ready), message
+    return message
+
+
+def assert_one_line(written: str, *parts: str) -> None:
+    (line,) = written.splitlines()
+    assert line.startswith("hubserve worker: ")
+    assert all(part in line for part in parts), line
+
+
+def test_it_serves_until_the_server_goes(tmp_path: Path) -> None:
+    with RawWorker(order(script(tmp_path, ENDLESS, YES))) as worker:
+        assert ready(worker).context_length == 4096
+        worker.send(protocol.Generate(1, Request("x")))
+        assert text(worker.events(1)) == "yes"
+        worker.send(protocol.Generate(2, Request("for ever")))
+        worker.receive()
+        worker.close()
+        assert worker.end() == (0, "")
+
+
+def test_it_ends_while_it_loads_when_the_server_goes(tmp_path: Path) -> None:
+    with RawWorker(order(script(tmp_path, load_seconds=0.3))) as worker:
+        worker.close()
+        assert worker.end() == (0, "")
+
+
+def test_it_ends_when_nobody_says_what_to_load() -> None:
+    with RawWorker(None) as worker:
+        worker.close()
+        assert worker.end() == (0, "")
+
+
+def test_loading_stops_when_the_server_goes(tmp_path: Path) -> None:
+    """A large model takes minutes, and nobody waits for it any more."""
+    patch = """
+import time
+from hubserve_engine import backends
+def load(name, config, progress):
+    for part in range(100000):
+        progress(part / 100000)
+        time.sleep(0.01)
+backends.load = load
+"""
+    with RawWorker(order(script(tmp_path)), patch) as worker:
+        assert isinstance(worker.receive(), protocol.Progress)
+        worker.close()
+        assert worker.end() == (0, "")
+
+
+def test_signals_for_the_server_leave_it_alone(tmp_path: Path) -> None:
+    with RawWorker(order(script(tmp_path))) as worker:
+        ready(worker)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            worker.process.send_signal(number)
+        worker.send(protocol.Tokenize(1, "ab", False, False))
+        assert worker.receive() == protocol.Tokens(1, [97, 98])
+
+
+def test_no_worker_outlives_its_server(tmp_path: Path) -> None:
+    server = """
+import asyncio, sys
+from pathlib import Path
+from tests.support.workers import WorkerHandle, order
+async def main():
+    handle = await WorkerHandle.start(order(Path(sys.argv[1])))
+    await handle.ready()
+    print(handle.pid, flush=True)
+    await asyncio.sleep(3600)
+asyncio.run(main())
+"""
+    command = [sys.executable, "-c", server, str(script(tmp_path))]
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        assert is_running(pid)
+        process.kill()
+    deadline = time.monotonic() + SAFETY
+    while is_running(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_request_on_which_our_code_fails_is_answered(tmp_path: Path) -> None:
+    patch = """
+from hubserve_engine.worker.intake import Intake
+prepare = Intake.prepare
+def broken(self, id, request):
+    if id == 1:
+        raise KeyError("gone")
+    return prepare(self, id, request)
+Intake.prepare = broken
+"""
+    with RawWorker(order(script(tmp_path, YES)), patch) as worker:
+        ready(worker)
+        worker.send(protocol.Generate(1, Request("x")))
+        failed = worker.answer(1)
+        assert isinstance(failed, protocol.Failed)
+        assert failed.kind == "EngineError"
+        assert "KeyError: 'gone'" in failed.message
+        worker.send(protocol.Generate(2, Request("x")))
+        assert text(worker.events(2)) == "yes"
+        worker.close()
+        code, written = worker.end()
+    assert code == 0
+    assert_one_line(written, "KeyError: 'gone'", "line ")
+
+
+@pytest.mark.parametrize(
+    "fault", ['RuntimeError("llama_decode returned -3: why")', "MemoryError()"]
+)
+def test_a_fault_in_a_step_ends_it_with_a_line(tmp_path: Path, fault: str) -> None:
+    patch = f"""
+from hubserve_engine.backends.scripted import ScriptedBackend
+def broken(self):
+    raise {fault}
+ScriptedBackend.collect = broken
+"""
+    with RawWorker(order(script(tmp_path, YES)), patch) as worker:
+        ready(worker)
+        worker.send(protocol.Generate(1, Request("x")))
+        with pytest.raises(EOFError):
+            worker.answer(1)
+        code, written = worker.end()
+    assert code == 1
+    assert_one_line(written, fault.replace('("', ": ").strip('")('), "line ")
+
+
+def test_a_fault_while_loading_ends_it_with_a_line(tmp_path: Path) -> None:
+    patch = """
+from hubserve_engine.backends.scripted import ScriptedBackend
+def broken(self, config):
+    raise OSError(5, "Input/output error")
+ScriptedBackend.__init__ = broken
+"""
+    with RawWorker(order(script(tmp_path)), patch) as worker:
+        code, written = worker.end()
+    assert code == 1
+    assert_one_line(written, "Input/output error")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [struct.pack("<I", 3) + b"abc", b"\xff\xff\xff\xff", struct.pack("<I", 1) + b"\x80"],
+    ids=["nonsense", "too long", "no message"],
+)
+def test_what_is_no_message_ends_it_with_a_line(tmp_path: Path, data: bytes) -> None:
+    with RawWorker(order(script(tmp_path))) as worker:
+        ready(worker)
+        worker.send_bytes(data)
+        code, written = worker.end()
+    assert code == 1
+    assert_one_line(written)
+
+
+def test_questions_are_answered_and_refused_by_number(tmp_path: Path) -> None:
+    with RawWorker(order(script(tmp_path, YES))) as worker:
+        ready(worker)
+        worker.send(protocol.Pieces(1, (97, 10**6)))
+        failed = worker.answer(1)
+        assert isinstance(failed, protocol.Failed) and failed.param == "tokens"
+        worker.send(protocol.Render(2, Chat(())))
+        failed = worker.answer(2)
+        assert isinstance(failed, protocol.Failed) and failed.kind == "PromptError"
+        # A request may be given up before it is known to be refused, or before it is there.
+        worker.send(protocol.Generate(3, Request("")))
+        worker.send(protocol.Cancel(3))
+        assert isinstance(worker.answer(3), protocol.Failed)
+        worker.send(protocol.Cancel(4))
+        worker.send(protocol.Generate(4, Request(Chat((Message("user", "x"),)))))
+        assert text(worker.events(4)) == "yes"
+
+
+def test_questions_are_answered_while_a_step_runs(tmp_path: Path) -> None:
+    slow = {"when": "slow", "say": "x", "then": "repeat", "seconds": 0.3}
+    with RawWorker(order(script(tmp_path, slow))) as worker:
+        ready(worker)
+        worker.send(protocol.Generate(1, Request("slow")))
+        worker.receive()
+        for id in range(2, 22):
+            worker.send(protocol.Tokenize(id, "a", False, False))
+        steps = 0
+        for id in range(2, 22):
+            while not isinstance(message := worker.receive(), protocol.Tokens):
+                steps += 1
+            assert message.id == id
+        # Each answer would have taken a step, had it waited for one.
+        assert steps < 15
