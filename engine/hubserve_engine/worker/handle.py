@@ -207,13 +207,14 @@ class WorkerHandle:
         self.ended.set()
 
     async def close(self, seconds: float = 2.0) -> None:
-        """End the process: by closing the socket, and by force if that does not help in time.
+        """End the process: by closing the socket, and by force if that does not help in time, or
+        at once while it loads and would not notice.
 
         What it still holds is answered with Cancelled.
         """
         self._death = self._death or Cancelled("The server is stopping.")
         self._writer.close()
-        await self._exit_code(seconds)
+        await self._exit_code(seconds if self._ready.done() else 0)
         await self.ended.wait()
 
     async def _exit_code(self, seconds: float) -> int:
