@@ -51,7 +51,9 @@ class PrefixCache:
     def take_best(self, tokens: Sequence[int], limit: int) -> Found | None:
         """The slot to use for `tokens`, of which at most the first `limit` may be taken as read.
 
-        While a slot is empty, a kept prefix of which a part is wanted is copied, not cut.
+        A kept prefix of which a part is wanted is copied, not cut, while a slot is empty. Then only
+        one that loses less than half is cut, as in the next turn of its own conversation; for a
+        stranger, who may share no more than a system prompt, the oldest other one goes.
         """
         if not self._empty and not self._kept:
             return None
@@ -66,9 +68,11 @@ class PrefixCache:
             slot_or_none = self.take_any()
             return None if slot_or_none is None else Found(slot_or_none, 0)
         kept = self._kept.pop(best)
-        if self._empty and length < len(kept):
-            self._kept[best] = kept
-            return Found(self._empty.pop(), length, source=best)
+        if (self._empty and length < len(kept)) or 2 * length < len(kept):
+            target = self.take_any()
+            if target is not None:
+                self._kept[best] = kept
+                return Found(target, length, source=best)
         return Found(best, length)
 
     def evict(self) -> int | None:

@@ -39,6 +39,22 @@ def test_a_prefix_of_which_a_part_is_wanted_stays_while_a_slot_is_empty() -> Non
     assert cache.take_best([1, 2, 3, 4], 4) == Found(0, 3)
 
 
+def test_a_stranger_does_not_cut_a_conversation() -> None:
+    cache = kept([1, 2, 3, 4, 5], [7], [8])
+    assert cache.take_best([1, 2, 9], 3) == Found(1, 2, source=0)
+    assert cache.take_best([1, 6], 2) == Found(2, 1, source=0)
+    assert cache.take_best([1, 2, 3, 4, 5, 6], 6) == Found(0, 5)
+
+
+def test_the_next_turn_takes_the_place_of_its_conversation() -> None:
+    cache = kept([1, 2, 3, 4], [7])
+    assert cache.take_best([1, 2, 9], 3) == Found(0, 2)
+
+
+def test_the_only_one_is_cut_even_by_a_stranger() -> None:
+    assert kept([1, 2, 3, 4, 5]).take_best([1, 9], 2) == Found(0, 1)
+
+
 def test_a_prefix_that_is_wanted_whole_is_not_copied() -> None:
     assert kept([1, 2], slots=2).take_best([1, 2, 3], 3) == Found(0, 2)
 
