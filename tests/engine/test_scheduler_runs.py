@@ -184,4 +184,4 @@ class Runs(RuleBasedStateMachine):
 
 
 TestRuns = Runs.TestCase
-TestRuns.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestRuns.settings = settings(max_examples=100, stateful_step_count=30)

@@ -163,6 +163,12 @@ def test_thinking_and_its_tags_are_no_content() -> None:
     assert written.reasoning_tokens >= 3
 
 
+def test_a_token_from_a_torn_tag_into_the_answer_is_content() -> None:
+    written = write([b"<think>hm</th", b"ink>\n\nYes", b"."], tags=THINK)
+    assert (written.reasoning, written.content) == ("hm", "Yes.")
+    assert written.tokens == [b"ink>\n\nYes", b"."]
+
+
 def test_a_tag_that_never_became_whole_is_text_with_its_tokens() -> None:
     written = write([b"<th", b"in"], tags=THINK)
     assert written.content == "<thin"

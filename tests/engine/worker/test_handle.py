@@ -29,10 +29,13 @@ T = TypeVar("T")
 Run = Callable[[Awaitable[T]], T]
 
 ENDLESS = {"when": "for ever", "say": "x", "then": "repeat", "seconds": 0.001}
+# Were it not ended, it would take minutes.
+LONG = {"when": "~", "say": "x", "then": "repeat", "seconds": 0.05}
 FAST = {"when": "fast", "say": "x", "then": "repeat"}
 DIE = {"when": "die", "say": "aaaa", "then": "die", "seconds": 0.02}
 RULES: list[dict[str, Any]] = [
     ENDLESS,
+    LONG,
     FAST,
     DIE,
     {"when": "letters", "letters": 40},
@@ -93,7 +96,7 @@ def test_closing_the_iterator_ends_the_work(shared: WorkerHandle, run: Run[Any])
 
     async def ask() -> list[Event]:
         for _ in range(3):
-            async with aclosing(shared.generate(Request("for ever", n=4))) as events:
+            async with aclosing(shared.generate(Request("~", n=4))) as events:
                 async for event in events:
                     if isinstance(event, Delta):
                         break
@@ -104,7 +107,7 @@ def test_closing_the_iterator_ends_the_work(shared: WorkerHandle, run: Run[Any])
 
 def test_a_cancelled_task_ends_the_work_too(shared: WorkerHandle, run: Run[Any]) -> None:
     async def ask() -> list[Event]:
-        tasks = [asyncio.create_task(collect(shared, Request("for ever"))) for _ in range(4)]
+        tasks = [asyncio.create_task(collect(shared, Request("~"))) for _ in range(4)]
         await asyncio.sleep(0.05)
         for task in tasks:
             task.cancel()
@@ -262,7 +265,7 @@ def test_closing_ends_a_process_that_hangs(run: Run[Any], tmp_path: Path) -> Non
 
 
 def test_closing_with_an_unread_stream_ends(
-    run: Run[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(handle_module, "_MOST_UNREAD", 1)
 
@@ -273,6 +276,7 @@ def test_closing_with_an_unread_stream_ends(
             await handle.close()
 
     run(ask())
+    assert not caplog.records
 
 
 def test_a_worker_that_talks_nonsense_is_ended(

@@ -34,7 +34,9 @@ class Context:
         if not self._memory:
             self.close()
             raise LoadError("This model keeps no state between tokens, so it cannot write text.")
-        self.batch = int(llama.llama_n_batch(self.handle))  # no more than the context
+        # No more than the context. Larger steps would be cut into micro-batches without regard to
+        # whose tokens come out alone.
+        self.batch = int(llama.llama_n_ubatch(self.handle))
         self._batch = _Batch(self.batch, config.parallel)
 
     def _allocate(self, length: int) -> tuple[Any, int]:

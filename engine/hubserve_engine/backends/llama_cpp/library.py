@@ -5,6 +5,7 @@ binding installs prints every line, and it is called from llama.cpp's threads, s
 """
 
 import ctypes
+import os
 from collections import deque
 
 import llama_cpp.llama_cpp as llama
@@ -24,6 +25,8 @@ def _on_log(level: int, text: bytes, _user_data: ctypes.c_void_p) -> None:
 
 def initialize() -> None:
     """Make the library ready and quiet; a second call does nothing new."""
+    # When it aborts it says why in a line. With a debugger at hand it would add pages.
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     llama.llama_log_set(_on_log, ctypes.c_void_p(0))
     llama.llama_backend_init()
 

@@ -194,7 +194,7 @@ def penalized(sampling: Sampling, tokens: Sequence[int], logits: Row, context: i
     return np.array([each.logit for each in data], np.float32)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     prompt=st.lists(st.integers(0, 15), max_size=20),
     answer=st.lists(st.integers(0, 15), max_size=20),
