@@ -55,20 +55,6 @@ def test_the_only_one_is_cut_even_by_a_stranger() -> None:
     assert kept([1, 2, 3, 4, 5]).take_best([1, 9], 2) == Found(0, 1)
 
 
-def test_a_long_prefix_is_not_lost_to_one_that_begins_like_it() -> None:
-    """All chats with one system prompt do."""
-    cache = kept([9], [1, 2, 3, 4, 5], [8])
-    assert cache.take_best([1, 2, 7], 3) == Found(0, 2, source=1)
-    assert cache.take_best([1, 2, 3, 4, 5, 6], 6) == Found(1, 5)
-
-
-def test_a_prefix_of_which_most_is_wanted_is_cut() -> None:
-    """It is the same conversation, from which the last thinking was taken out."""
-    cache = kept([9], [1, 2, 3, 4, 5])
-    assert cache.take_best([1, 2, 3, 7], 4) == Found(1, 3)
-    assert kept([1, 2, 3, 4, 5]).take_best([1, 7], 2) == Found(0, 1)
-
-
 def test_a_prefix_that_is_wanted_whole_is_not_copied() -> None:
     assert kept([1, 2], slots=2).take_best([1, 2, 3], 3) == Found(0, 2)
 
