@@ -53,7 +53,9 @@ class PrefixCache:
 
         A kept prefix of which a part is wanted is copied, not cut, while a slot is empty. Then only
         one that loses less than half is cut, as in the next turn of its own conversation; for a
-        stranger, who may share no more than a system prompt, the oldest other one goes.
+        stranger, who may share no more than a system prompt, the oldest other one goes. But the
+        same prompt again always takes its own place: llama.cpp's numbers depend a little on where
+        in memory a sequence lies, and the same request is to give the same text.
         """
         if not self._empty and not self._kept:
             return None
@@ -68,7 +70,8 @@ class PrefixCache:
             slot_or_none = self.take_any()
             return None if slot_or_none is None else Found(slot_or_none, 0)
         kept = self._kept.pop(best)
-        if (self._empty and length < len(kept)) or 2 * length < len(kept):
+        part = (self._empty and length < len(kept)) or 2 * length < len(kept)
+        if part and length < limit:
             target = self.take_any()
             if target is not None:
                 self._kept[best] = kept

@@ -55,6 +55,12 @@ def test_the_only_one_is_cut_even_by_a_stranger() -> None:
     assert kept([1, 2, 3, 4, 5]).take_best([1, 9], 2) == Found(0, 1)
 
 
+def test_the_same_prompt_again_takes_its_own_place() -> None:
+    """With an answer of any length behind it."""
+    cache = kept([9], [1, 2, 3, 4, 5, 6, 7, 8, 9], slots=3)
+    assert cache.take_best([1, 2, 3], 2) == Found(1, 2)
+
+
 def test_a_prefix_that_is_wanted_whole_is_not_copied() -> None:
     assert kept([1, 2], slots=2).take_best([1, 2, 3], 3) == Found(0, 2)
 
