@@ -1,18 +1,14 @@
-"""The worker process: one model, one thread that steps it, one that prepares requests.
+"""The worker process: one model, a main thread that steps it, and a `Reader` beside it.
 
-The main thread runs the loop. The reader thread renders templates and tokenizes, so a step never
-waits for that. When the server's end of the socket closes, the process ends.
+When the server's end of the socket closes, the process ends.
 """
 
 import os
 import signal
 import socket
 import sys
-import threading
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend
@@ -20,12 +16,13 @@ from hubserve_engine.errors import EngineError, LoadError, PromptError
 from hubserve_engine.profiles import choose
 from hubserve_engine.prompt import default
 from hubserve_engine.prompt.template import ChatTemplate
-from hubserve_engine.types import Started
 from hubserve_engine.worker import protocol
+from hubserve_engine.worker.account import account
 from hubserve_engine.worker.channel import Channel
 from hubserve_engine.worker.failures import failure
-from hubserve_engine.worker.intake import Intake, check_tokens
+from hubserve_engine.worker.intake import Intake
 from hubserve_engine.worker.loop import Loop
+from hubserve_engine.worker.reader import Reader
 
 _SWITCH_SECONDS = 0.001
 _FLUSH_SECONDS = 5.0
@@ -53,8 +50,7 @@ def main(descriptor: int) -> None:
             return
         loop = Loop(backend, channel.send, preserved=_layout_tokens(backend, intake))
         channel.send(ready)
-        arguments = (channel, messages, backend, intake, loop)
-        threading.Thread(target=_read, args=arguments, name="reader", daemon=True).start()
+        Reader(channel, backend, intake, loop).start(messages)
         loop.run()
 
 
@@ -68,18 +64,11 @@ def _ending(channel: Channel) -> Iterator[None]:
     except BrokenPipeError:
         pass
     except BaseException as error:
-        print(f"hubserve worker: {_account(error)}", file=sys.stderr, flush=True)
+        print(f"hubserve worker: {account(error)}", file=sys.stderr, flush=True)
         code = 1
     channel.flush(_FLUSH_SECONDS)
     # Nothing is left to save, and freeing gigabytes one by one takes longer than leaving.
     os._exit(code)
-
-
-def _account(error: BaseException) -> str:
-    """What happened and where, on one line."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
 def _load(load: protocol.Load, channel: Channel) -> tuple[Backend, Intake, protocol.Ready]:
@@ -134,59 +123,3 @@ def _layout_tokens(backend: Backend, intake: Intake) -> frozenset[int]:
             tokens = backend.tokenize(text, add_special=False, parse_special=True)
             found.update(tokens if len(tokens) == 1 else ())
     return frozenset(found)
-
-
-def _read(
-    channel: Channel,
-    messages: Iterator[bytes],
-    backend: Backend,
-    intake: Intake,
-    loop: Loop,
-) -> None:
-    """The reader thread: one message after another, until the server is gone.
-
-    A request on which our own code fails is answered, like one that is refused; what cannot be
-    answered ends the process.
-    """
-    try:
-        for body in messages:
-            message = protocol.decode_to_worker(body)
-            assert not isinstance(message, protocol.Load), "a model is loaded once"
-            try:
-                _carry_out(message, channel, backend, intake, loop)
-            except EngineError as error:
-                channel.send(failure(message.id, error))
-            except BrokenPipeError:
-                raise
-            except Exception as error:
-                account = _account(error)
-                print(f"hubserve worker: a request failed: {account}", file=sys.stderr, flush=True)
-                channel.send(failure(message.id, EngineError(f"The request failed: {account}")))
-    except BaseException as error:
-        loop.stop(error)
-    else:
-        loop.stop()
-
-
-def _carry_out(
-    message: protocol.ToWorker, channel: Channel, backend: Backend, intake: Intake, loop: Loop
-) -> None:
-    match message:
-        case protocol.Generate(id=id, request=request):
-            generation = intake.prepare(id, request)
-            started = Started(generation.choices[0].prompt_length)
-            channel.send(protocol.Step([protocol.Item.of(id, started)]))
-            loop.submit(generation)
-        case protocol.Cancel(id=id):
-            loop.cancel(id)
-        case protocol.Tokenize(id=id, text=text):
-            tokens = backend.tokenize(
-                text, add_special=message.add_special, parse_special=message.parse_special
-            )
-            channel.send(protocol.Tokens(id, tokens))
-        case protocol.Pieces(id=id, tokens=numbers):
-            check_tokens(numbers, backend.loaded.vocabulary, param="tokens")
-            pieces = [backend.piece(token, special=True) for token in numbers]
-            channel.send(protocol.PieceList(id, pieces))
-        case protocol.Render(id=id, chat=chat):
-            channel.send(protocol.Text(id, intake.render(chat)))

@@ -184,10 +184,10 @@ def test_questions_are_answered_and_refused_by_number(tmp_path: Path) -> None:
         worker.send(protocol.Render(2, Chat(())))
         failed = worker.answer(2)
         assert isinstance(failed, protocol.Failed) and failed.kind == "PromptError"
-        # A request may be given up before it is known to be refused, or before it is there.
+        # A request may be given up when it is refused already, or before it is there.
         worker.send(protocol.Generate(3, Request("")))
-        worker.send(protocol.Cancel(3))
         assert isinstance(worker.answer(3), protocol.Failed)
+        worker.send(protocol.Cancel(3))
         worker.send(protocol.Cancel(4))
         worker.send(protocol.Generate(4, Request(Chat((Message("user", "x"),)))))
         assert text(worker.events(4)) == "yes"
@@ -208,3 +208,45 @@ def test_questions_are_answered_while_a_step_runs(tmp_path: Path) -> None:
             assert message.id == id
         # Each answer would have taken a step, had it waited for one.
         assert steps < 15
+
+
+WAITING = """
+import threading
+from hubserve_engine.worker.intake import Intake
+from hubserve_engine.worker.loop import Loop
+cancelled = threading.Event()
+prepare, cancel = Intake.prepare, Loop.cancel
+def slow(self, id, request):
+    assert id != 2 or cancelled.wait(60), "the cancelling waited for the preparing"
+    return prepare(self, id, request)
+def seen(self, id):
+    cancel(self, id)
+    cancelled.set()
+Intake.prepare, Loop.cancel = slow, seen
+"""
+
+
+def test_a_request_ends_while_another_is_being_prepared(tmp_path: Path) -> None:
+    """A long prompt takes a while to render and to tokenize."""
+    with RawWorker(order(script(tmp_path, ENDLESS, YES)), WAITING) as worker:
+        ready(worker)
+        worker.send(protocol.Generate(1, Request("for ever")))
+        worker.receive()
+        worker.send(protocol.Generate(2, Request("long")))
+        worker.send(protocol.Cancel(1))
+        assert text(worker.events(2)) == "yes"
+
+
+def test_a_request_can_be_cancelled_while_it_is_prepared(tmp_path: Path) -> None:
+    with RawWorker(order(script(tmp_path, YES)), WAITING) as worker:
+        ready(worker)
+        for id in (2, 3):
+            worker.send(protocol.Generate(id, Request("for ever")))
+        worker.send(protocol.Cancel(3))
+        worker.send(protocol.Cancel(2))
+        worker.send(protocol.Generate(4, Request("x")))
+        # The first thing that is told is of the one that is left.
+        step = worker.receive()
+        assert isinstance(step, protocol.Step)
+        assert {item.id for item in step.items} == {4}
+        assert worker.events(4)

@@ -1,0 +1,116 @@
+"""What the server asks, taken in beside the steps: one thread receives, one prepares.
+
+Rendering and tokenizing a long prompt takes a while. What waits behind it waits, but for the end of
+a request: that must not come later than with the next step.
+"""
+
+import sys
+import threading
+from collections.abc import Iterator
+from queue import SimpleQueue
+
+from hubserve_engine.backends.base import Backend
+from hubserve_engine.errors import EngineError
+from hubserve_engine.types import Request, Started
+from hubserve_engine.worker import protocol
+from hubserve_engine.worker.account import account
+from hubserve_engine.worker.channel import Channel
+from hubserve_engine.worker.failures import failure
+from hubserve_engine.worker.intake import Intake, check_tokens
+from hubserve_engine.worker.loop import Loop
+
+_Question = protocol.Generate | protocol.Tokenize | protocol.Pieces | protocol.Render
+
+
+class Reader:
+    """Hands requests to the loop and answers questions, until the server is gone: then the loop is
+    stopped. What cannot be answered stops it with an error."""
+
+    def __init__(self, channel: Channel, backend: Backend, intake: Intake, loop: Loop) -> None:
+        self._channel = channel
+        self._backend = backend
+        self._intake = intake
+        self._loop = loop
+        self._questions: SimpleQueue[_Question] = SimpleQueue()
+        self._expected: set[int] = set()  # requests that the loop is still to get
+        self._lock = threading.Lock()
+
+    def start(self, messages: Iterator[bytes]) -> None:
+        for name, work in (("receive", lambda: self._receive(messages)), ("prepare", self._answer)):
+            threading.Thread(target=work, name=name, daemon=True).start()
+
+    def _receive(self, messages: Iterator[bytes]) -> None:
+        try:
+            for body in messages:
+                self._sort(protocol.decode_to_worker(body))
+        except BaseException as error:
+            self._loop.stop(error)
+        else:
+            self._loop.stop()
+
+    def _sort(self, message: protocol.ToWorker) -> None:
+        match message:
+            case protocol.Cancel(id=id):
+                with self._lock:
+                    self._expected.discard(id)
+                    self._loop.cancel(id)
+            case protocol.Load():
+                raise ValueError("a model is loaded once")
+            case protocol.Generate(id=id):
+                with self._lock:
+                    self._expected.add(id)
+                self._questions.put(message)
+            case _:
+                self._questions.put(message)
+
+    def _answer(self) -> None:
+        try:
+            while True:
+                self._answer_one(self._questions.get())
+        except BaseException as error:
+            self._loop.stop(error)
+
+    def _answer_one(self, question: _Question) -> None:
+        """A question on which our own code fails is answered, like one that is refused."""
+        try:
+            self._carry_out(question)
+        except EngineError as error:
+            self._channel.send(failure(question.id, error))
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            what = account(error)
+            print(f"hubserve worker: a request failed: {what}", file=sys.stderr, flush=True)
+            self._channel.send(failure(question.id, EngineError(f"The request failed: {what}")))
+
+    def _carry_out(self, question: _Question) -> None:
+        match question:
+            case protocol.Generate(id=id, request=request):
+                self._begin(id, request)
+            case protocol.Tokenize(id=id, text=text):
+                tokens = self._backend.tokenize(
+                    text, add_special=question.add_special, parse_special=question.parse_special
+                )
+                self._channel.send(protocol.Tokens(id, tokens))
+            case protocol.Pieces(id=id, tokens=numbers):
+                check_tokens(numbers, self._backend.loaded.vocabulary, param="tokens")
+                pieces = [self._backend.piece(token, special=True) for token in numbers]
+                self._channel.send(protocol.PieceList(id, pieces))
+            case protocol.Render(id=id, chat=chat):
+                self._channel.send(protocol.Text(id, self._intake.render(chat)))
+
+    def _begin(self, id: int, request: Request) -> None:
+        """Nothing is said of a request that was cancelled before it came to the loop."""
+        if id not in self._expected:
+            return
+        try:
+            generation = self._intake.prepare(id, request)
+        except BaseException:
+            self._expected.discard(id)
+            raise
+        with self._lock:
+            if id in self._expected:
+                self._expected.remove(id)
+                started = Started(generation.choices[0].prompt_length)
+                self._channel.send(protocol.Step([protocol.Item.of(id, started)]))
+                self._loop.submit(generation)
