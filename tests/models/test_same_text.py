@@ -1,8 +1,8 @@
 """Sixteen streams at once: each is what it is alone.
 
-llama.cpp's numbers depend a little on what else is in a step and on where a sequence lies in
-memory: by up to 0.01 in a log probability for the tiny models, whose weights are 16 bits wide, and
-up to 0.7 for SmolLM2 with its 4 bits. So a text that hangs on single numbers need not be equal
+llama.cpp's numbers depend a little on what else is in a step, and on where a sequence lies in the
+memory that all of them share: by up to 0.01 in a log probability for the tiny models with their 16
+bits, by up to 0.7 for SmolLM2 with its 4. So a text that hangs on single numbers need not be equal
 under load. What never depends on them is exact, and that is most of what can go wrong: samplers,
 random numbers, penalties, stop strings, and who gets which token. The rest is held within bounds.
 """
