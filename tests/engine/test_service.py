@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from tests.support.workers import SAFETY, script, text
+from tests.support.process import SAFETY, script
+from tests.support.workers import text
 
 from hubserve_engine.config import EngineConfig, ModelConfig
 from hubserve_engine.errors import (

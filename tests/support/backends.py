@@ -1,8 +1,10 @@
 """Small backends to test with, and a few steps over them."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from tests.support.process import script
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, Sampled
@@ -12,18 +14,17 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 LLAMA = ("tiny-llama", "tiny-qwen35")
 NAMES = ("scripted", *LLAMA)
 GREEDY = Sampling(temperature=0.0)
-RULES = [{"when": "for ever", "letters": 30, "then": "repeat"}, {"letters": 200}]
+RULES: list[dict[str, Any]] = [
+    {"when": "for ever", "letters": 30, "then": "repeat"},
+    {"letters": 200},
+]
 
 
 def load(
     name: str, folder: Path, *, context: int = 1024, slots: int = 4, batch: int = 256
 ) -> Backend:
     """One of `NAMES`, on one thread; a script is written into the folder."""
-    if name == "scripted":
-        file = folder / "script.json"
-        file.write_text(json.dumps({"rules": RULES}))
-    else:
-        file = FIXTURES / f"{name}.gguf"
+    file = script(folder, *RULES) if name == "scripted" else FIXTURES / f"{name}.gguf"
     config = BackendConfig(
         files=(str(file),), context_length=context, parallel=slots, batch=batch, threads=1
     )

@@ -1,28 +1,18 @@
 """Worker processes over scripted models, for tests of both ends of the socket."""
 
-import json
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from tests.support.process import SAFETY
 
 from hubserve_engine.backends.base import BackendConfig
 from hubserve_engine.types import Completed, Delta, Event, Request, Sampling
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.handle import WorkerHandle
-
-SAFETY = 60.0
-"""Seconds after which a test that hangs fails."""
-
-
-def script(folder: Path, *rules: dict[str, Any], **fields: Any) -> Path:
-    """A model file that says what it is told; see `hubserve_engine.backends.scripted`."""
-    file = folder / "script.json"
-    file.write_text(json.dumps({"rules": rules, **fields}))
-    return file
 
 
 def order(

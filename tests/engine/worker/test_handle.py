@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from tests.support.workers import SAFETY, collect, is_running, order, script, text
+from tests.support.process import SAFETY, script
+from tests.support.workers import collect, is_running, order, text
 
 from hubserve_engine.errors import (
     Cancelled,

@@ -1,13 +1,13 @@
 """The steps over backends without a process around them."""
 
 import gc
-import json
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import process
 from tests.support.backends import NAMES, load
 from tests.support.loops import Bench, completed, finished, serve, text
 
@@ -32,8 +32,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
     def scripted(*rules: dict[str, Any], slots: int = 4, context: int = 1000) -> Backend:
-        file = tmp_path / "script.json"
-        file.write_text(json.dumps({"rules": rules}))
+        file = process.script(tmp_path, *rules)
         config = BackendConfig((str(file),), context_length=context, parallel=slots)
         return backends.load("scripted", config, lambda _done: None)
 

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.workers import SAFETY, RawWorker, is_running, order, script, text
+from tests.support.process import SAFETY, script
+from tests.support.workers import RawWorker, is_running, order, text
 
 from hubserve_engine.types import Chat, Message, Request
 from hubserve_engine.worker import protocol
