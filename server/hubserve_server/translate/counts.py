@@ -96,9 +96,9 @@ def text_logprobs(tokens: Iterable[types.TokenLogprob], offset: int = 0) -> Text
     reply = TextLogprobs(tokens=[], token_logprobs=[], top_logprobs=[], text_offset=[])
     for token in tokens:
         text = _text(token.chosen.piece)
-        reply.tokens.append(text)
+        reply.tokens.append(_label(token.chosen.piece))
         reply.token_logprobs.append(_finite(token.chosen.logprob))
-        reply.top_logprobs.append({_text(each.piece): _finite(each.logprob) for each in token.top})
+        reply.top_logprobs.append({_label(each.piece): _finite(each.logprob) for each in token.top})
         reply.text_offset.append(offset)
         offset += len(text)
     return reply
@@ -107,6 +107,17 @@ def text_logprobs(tokens: Iterable[types.TokenLogprob], offset: int = 0) -> Text
 def _text(piece: bytes) -> str:
     """A token need not be whole characters; its exact bytes stand beside this."""
     return piece.decode("utf-8", errors="replace")
+
+
+def _label(piece: bytes) -> str:
+    """A token as a key, where no bytes stand beside it: parts of characters must not look alike.
+
+    The form is that of OpenAI's completions: `bytes:\\xe2\\x80`.
+    """
+    try:
+        return piece.decode("utf-8")
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in piece)
 
 
 def _finite(logprob: float) -> float:

@@ -1,0 +1,25 @@
+"""Counts and probabilities on their way into the protocol's shapes."""
+
+from hubserve_engine.types import TokenLogprob, TokenProbability
+from hubserve_server.translate.counts import chat_logprobs, text_logprobs
+
+
+def token(*pieces: bytes) -> TokenLogprob:
+    """The first piece was chosen; all of them were the likeliest, in this order."""
+    top = tuple(TokenProbability(n, piece, -float(n)) for n, piece in enumerate(pieces))
+    return TokenLogprob(top[0], top)
+
+
+def test_parts_of_characters_are_told_apart_where_no_bytes_stand_beside_them() -> None:
+    reply = text_logprobs([token(b"\xe2\x80", b"\xf0\x9f", "né".encode())])
+    assert reply.tokens == ["bytes:\\xe2\\x80"]
+    assert reply.top_logprobs == [{"bytes:\\xe2\\x80": 0.0, "bytes:\\xf0\\x9f": -1.0, "né": -2.0}]
+
+
+def test_a_chat_has_the_exact_bytes_beside_the_text() -> None:
+    (chosen,) = chat_logprobs([token(b"\xe2\x80", b"x")]).content
+    assert (chosen.token, chosen.bytes) == ("\ufffd", [0xE2, 0x80])
+    assert [(top.token, top.bytes) for top in chosen.top_logprobs] == [
+        ("\ufffd", [0xE2, 0x80]),
+        ("x", [0x78]),
+    ]
