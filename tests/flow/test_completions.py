@@ -85,7 +85,10 @@ def test_logprobs() -> None:
     assert whole == {
         "tokens": ["Hel", "lo"],
         "token_logprobs": [-0.5, -0.5],
-        "top_logprobs": [{"Hel": -0.5, "\ufffd": -9999.0}, {"lo": -0.5, "\ufffd": -9999.0}],
+        "top_logprobs": [
+            {"Hel": -0.5, "bytes:\\xf0\\x9f": -9999.0},
+            {"lo": -0.5, "bytes:\\xf0\\x9f": -9999.0},
+        ],
         "text_offset": [0, 3],
     }
     chunks = events(complete(FakeEngine(), logprobs=0, stream=True).text)
