@@ -41,12 +41,12 @@ class ContextOverflow(InvalidRequest):
 
     code = "context_length_exceeded"
 
-    def __init__(self, needed: int, limit: int) -> None:
+    def __init__(self, needed: int, limit: int, *, param: str = "messages") -> None:
         super().__init__(
             f"This request needs {needed} tokens, which exceeds the available context size"
             f" ({limit} tokens); maximum context length is {limit} tokens."
-            " Shorten the messages, or start the server with a larger --ctx-size.",
-            param="messages",
+            " Shorten the prompt, or start the server with a larger --ctx-size.",
+            param=param,
         )
         self.needed = needed
         self.limit = limit

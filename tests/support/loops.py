@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from hubserve_engine.backends.base import Backend
+from hubserve_engine.profiles import Profile
 from hubserve_engine.prompt.template import ChatTemplate
 from hubserve_engine.types import Completed, Delta, Event, Finished, Request, Sampling
 from hubserve_engine.worker.generation import Generation
@@ -11,9 +12,12 @@ from hubserve_engine.worker.loop import Loop
 from hubserve_engine.worker.protocol import Step
 
 
-def intake(backend: Backend, sampling: Sampling | None = None) -> Intake:
+def intake(
+    backend: Backend, sampling: Sampling | None = None, *, profile: Profile | None = None
+) -> Intake:
+    loaded = backend.loaded
     template = ChatTemplate(
-        backend.loaded.chat_template or "", bos=backend.loaded.bos, eos=backend.loaded.eos
+        loaded.chat_template or "", bos=loaded.bos, eos=loaded.eos, profile=profile
     )
     return Intake(
         backend,

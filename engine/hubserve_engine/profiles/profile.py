@@ -10,7 +10,8 @@ class Profile:
     `thinking_tags` enclose thinking; None where the family has none that we know. With
     `thinking_anywhere` they count in the middle of an answer too, which suits control tokens; other
     tags may be what an answer speaks about. `marks` frame the answer and are no part of it;
-    `answer_start` are those that follow the generation prompt where there is no thinking.
+    `answer_start` are those that follow the generation prompt where there is no thinking. `stops`
+    end an answer, where the vocabulary has no token that does.
     """
 
     name: str
@@ -18,6 +19,7 @@ class Profile:
     thinking_anywhere: bool = False
     marks: tuple[str, ...] = ()
     answer_start: str = ""
+    stops: tuple[str, ...] = ()
 
     def speaks(self, piece: str) -> bool:
         """Whether a control token with this text belongs to the layout, and so must be shown."""

@@ -8,6 +8,9 @@ CHATML = """\
     {{- '<|im_start|>assistant\\n' }}
 {%- endif %}
 """
+STOPS = ("<|im_end|>", "<|im_start|>")
+"""Plain text to a model whose vocabulary does not have them, so no token ends its answer."""
+
 NOTICE = (
     "This model brings no chat template: chats are rendered as ChatML. If its answers ramble, give"
     " its own template with --chat-template-file."

@@ -14,7 +14,7 @@ def failure(id: int | None, error: EngineError) -> Failed:
 def error_of(failed: Failed) -> EngineError:
     """The same error again; one whose class this side does not know is an EngineError."""
     if failed.numbers is not None:
-        return ContextOverflow(*failed.numbers)
+        return ContextOverflow(*failed.numbers, param=failed.param or "messages")
     kind = _KINDS.get(failed.kind, EngineError)
     return kind(failed.message, param=failed.param)
 

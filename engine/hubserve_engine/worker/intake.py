@@ -56,9 +56,13 @@ class Intake:
         if not tokens:
             raise InvalidRequest("The prompt is empty; send at least one token.", param="prompt")
         if len(tokens) >= context:
-            raise ContextOverflow(len(tokens) + 1, context)
+            param = "messages" if isinstance(request.prompt, Chat) else "prompt"
+            raise ContextOverflow(len(tokens) + 1, context, param=param)
         sampling = request.sampling.over(self._sampling)
         limit = min(context, len(tokens) + (request.max_tokens or context))
+        stops = request.stop
+        if isinstance(request.prompt, Chat):
+            stops += self.profile.stops
         generation = Generation(id, request, [])
         leader = None
         for index in range(request.n):
@@ -66,7 +70,7 @@ class Intake:
                 tokens,
                 arrival=next(self._arrivals),
                 sampler=self._backend.sampler(_for_choice(sampling, index), tokens),
-                transcript=Transcript(index, self._splitter(request, thinking_open), request.stop),
+                transcript=Transcript(index, self._splitter(request, thinking_open), stops),
                 limit=limit,
                 leader=leader,
                 reuse=request.cache_prompt,

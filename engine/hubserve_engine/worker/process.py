@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend
@@ -82,17 +83,18 @@ def _load(load: protocol.Load, channel: Channel) -> tuple[Backend, Intake, proto
 
     backend = backends.load(load.backend, load.config, progress)
     loaded = backend.loaded
-    source = load.chat_template or loaded.chat_template
+    source = load.chat_template or loaded.chat_template or default.CHATML
+    profile = choose(source, loaded.special_tokens)
     notices = loaded.notices
-    if source is None:
-        source = default.CHATML
+    if source is default.CHATML:
+        profile = replace(profile, stops=default.STOPS)
         notices = (*notices, default.NOTICE)
     try:
         template = ChatTemplate(
             source,
             bos=loaded.bos,
             eos=loaded.eos,
-            profile=choose(source, loaded.special_tokens),
+            profile=profile,
             may_exit=True,
         )
     except PromptError as error:

@@ -7,6 +7,7 @@ from tests.support.loops import intake
 
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.errors import ContextOverflow, InvalidRequest, PromptError
+from hubserve_engine.profiles import Profile
 from hubserve_engine.types import Chat, Message, Request, Sampling, SamplingOptions
 from hubserve_engine.worker.intake import Intake
 
@@ -59,6 +60,7 @@ def test_a_prompt_that_leaves_no_room_for_an_answer_is_refused(desk: Intake) -> 
     with pytest.raises(ContextOverflow) as refused:
         desk.prepare(1, Request((1,) * 512))
     assert (refused.value.needed, refused.value.limit) == (513, 512)
+    assert refused.value.param == "prompt"
     assert desk.prepare(1, Request((1,) * 511)).choices[0].limit == 512
 
 
@@ -98,3 +100,14 @@ def test_what_a_request_leaves_open_is_the_models_own(
 
 def test_a_text_that_biases_nothing_is_no_fault(desk: Intake) -> None:
     desk.prepare(1, Request("a", SamplingOptions(logit_bias=(("", 5.0), ("zz", -5.0)))))
+
+
+def test_a_model_whose_marks_are_no_tokens_stops_at_their_text(backend: Backend) -> None:
+    chat = Request(Chat((Message("user", "the land"),)), stop=("x",))
+    desk = intake(backend, profile=Profile("plain", stops=("<|im_end|>",)))
+    (choice,) = desk.prepare(1, chat).choices
+    choice.transcript.feed(b"land<|im_end|>user")
+    assert choice.transcript.stop == "<|im_end|>"
+    (plain,) = desk.prepare(2, Request("the land")).choices
+    plain.transcript.feed(b"land<|im_end|>user")
+    assert plain.transcript.stop is None
