@@ -60,6 +60,7 @@ class _Watch:
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._target = ctypes.c_ulong(threading.get_ident())
+        self._sent = False
 
     def __enter__(self) -> None:
         threading.Thread(target=self._wait, name="time-limit", daemon=True).start()
@@ -69,9 +70,25 @@ class _Watch:
 
     def end(self) -> None:
         """No `_Stop` comes after this, not even one that is already on its way."""
-        with self._lock:
-            self._over.set()
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, None)
+        ended = False
+        while not ended:
+            try:
+                with self._lock:
+                    self._over.set()
+                ended = True  # none is sent from here on
+                if self._sent:
+                    # Replaces one that is on its way, and is awaited. Taking it back instead would
+                    # leave CPython 3.11 looking for it for ever: calls get slower, and the first
+                    # tracing function hangs.
+                    self._send()
+                    while True:
+                        pass
+            except _Stop:
+                pass
+
+    def _send(self) -> None:
+        self._sent = True
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, ctypes.py_object(_Stop))
 
     def _wait(self) -> None:
         pause = self._seconds
@@ -79,7 +96,5 @@ class _Watch:
             with self._lock:
                 if not self._over.is_set():
                     # Again and again: one that is raised inside a destructor is lost.
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        self._target, ctypes.py_object(_Stop)
-                    )
+                    self._send()
             pause = _AGAIN

@@ -60,6 +60,34 @@ def test_work_that_ends_at_its_limit_leaves_nothing_behind() -> None:
     assert done.wait(0.8) is False  # a stop that came too late would be raised in here
 
 
+# Where a stop is still looked for, CPython 3.11 calls functions more slowly, and cannot trace them.
+TRACED = """
+import sys
+from hubserve_engine.prompt.limits import TooSlow, run_limited
+
+def endless():
+    while True:
+        pass
+
+run_limited(lambda: 7, 10)
+try:
+    run_limited(endless, 0.05)
+except TooSlow:
+    pass
+calls = []
+sys.setprofile(lambda *event: calls.append(event))
+(lambda: 7)()
+sys.setprofile(None)
+print(len(calls) > 0)
+"""
+
+
+@pytest.mark.timeout(120)
+def test_the_interpreter_is_left_as_it_was() -> None:
+    done = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, timeout=60)
+    assert done.stdout.strip() == b"True"
+
+
 # Compares two lists that share their parts: one call into C, which would take ages.
 STUCK = """
 from hubserve_engine.prompt import limits
