@@ -153,7 +153,13 @@ def api_keys(given: Iterable[str], environment: Mapping[str, str]) -> tuple[str,
     keys = tuple(key.strip() for key in given)
     if not all(keys):
         raise typer.BadParameter("an empty key protects nothing.", param_hint="'--api-key'")
-    return keys or split((environment.get(KEY_VARIABLE, ""),))
+    if keys or KEY_VARIABLE not in environment:
+        return keys
+    named = split((environment[KEY_VARIABLE],))
+    if not named:
+        # Whoever sets the variable wants a key; serving without one would be the opposite.
+        raise StartError(f"{KEY_VARIABLE} is set, but holds no key. Give it one, or unset it.")
+    return named
 
 
 def split(values: Iterable[str]) -> tuple[str, ...]:

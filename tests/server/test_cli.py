@@ -124,6 +124,21 @@ def test_keys_from_the_environment(monkeypatch: pytest.MonkeyPatch, started: lis
     assert parsed(monkeypatch, started, "--api-key", "three")[1].api_keys == ("three",)
 
 
+@pytest.mark.parametrize("value", ["", " ", ",", " , "])
+def test_an_environment_without_a_key_in_it_is_no_open_server(
+    monkeypatch: pytest.MonkeyPatch,
+    started: list[Started],
+    capsys: pytest.CaptureFixture[str],
+    value: str,
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, value)
+    assert serve(monkeypatch, "model") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("serve: ") and KEY_VARIABLE in line
+    assert started == []
+    assert parsed(monkeypatch, started, "--api-key", "k")[1].api_keys == ("k",)
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
