@@ -17,6 +17,11 @@ class Detokenizer:
         """The characters that `piece` completes; bytes of a character still open are kept."""
         return self._decoder.decode(piece)
 
+    @property
+    def torn(self) -> bool:
+        """Whether the last piece ended inside a character."""
+        return bool(self._decoder.getstate()[0])
+
     def finish(self) -> str:
         """What is left at the end of the sequence: U+FFFD where a character was never completed."""
         return self._decoder.decode(b"", final=True)

@@ -14,11 +14,12 @@ from hubserve_engine.types import TokenLogprob
 @dataclass(slots=True)
 class _Span:
     """Where a token's text lies: `start` to `end` in what was generated, `first` to `last` in the
-    content, None as long as none of it is there."""
+    content, None as long as none of it is there. A `torn` token also began the next character."""
 
     start: int
     end: int
     logprob: TokenLogprob
+    torn: bool
     first: int | None = None
     last: int = 0
 
@@ -33,16 +34,22 @@ class TokenSpans:
         self._open: deque[_Span] = deque()
         self._placed: deque[_Span] = deque()
 
-    def add(self, characters: int, logprob: TokenLogprob | None) -> None:
-        """A token completed so many characters. One that completed none belongs to the next that
-        does, as the first bytes of a character do."""
+    def add(self, characters: int, logprob: TokenLogprob | None, *, torn: bool = False) -> None:
+        """A token completed so many characters, and if `torn` began another.
+
+        A character belongs to each token that has bytes of it, and a token that completed none and
+        began none, such as an empty one, to the text that follows.
+        """
         start, self._fed = self._fed, self._fed + characters
         for span in reversed(self._open):
-            if span.end > span.start:
+            if span.torn and characters:
+                span.end, span.torn = start + 1, False
+            elif span.end == span.start:
+                span.end = self._fed
+            elif not span.torn:
                 break
-            span.end = self._fed
         if logprob is not None:
-            self._open.append(_Span(start, self._fed, logprob))
+            self._open.append(_Span(start, self._fed, logprob, torn))
 
     def place(self, segments: list[Segment], held: int, *, at_end: bool = False) -> None:
         """The splitter made `segments` of what came in, and holds the last `held` characters back.
@@ -59,10 +66,14 @@ class TokenSpans:
                     span.first = self._written + max(span.start - low, 0)
                 span.last = self._written + min(span.end - low, length)
         self._written += length
-        while self._open and (at_end or self._open[0].start < self._open[0].end <= self._known):
+        while self._open and (at_end or self._is_known(self._open[0])):
             span = self._open.popleft()
             if span.first is not None:
                 self._placed.append(span)
+
+    def _is_known(self, span: _Span) -> bool:
+        """Whether all of its text has come out of the splitter, if it has any."""
+        return span.start < span.end <= self._known and not span.torn
 
     def take(self, sent: int, *, at_end: bool) -> tuple[TokenLogprob, ...]:
         """Those whose text was sent, with the first `sent` characters of the content; `at_end` also

@@ -39,7 +39,7 @@ class Transcript:
         self.completion_tokens += 1
         # A token that closes the thinking is the last one of it.
         self.reasoning_tokens += thinking or self._splitter.channel == "reasoning"
-        self._spans.add(len(text), logprob)
+        self._spans.add(len(text), logprob, torn=self._detokenizer.torn)
         self._spans.place(segments, self._splitter.held)
         return self._with_logprobs(self._deltas(segments))
 

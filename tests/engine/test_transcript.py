@@ -89,6 +89,7 @@ def test_the_text_and_its_tokens_do_not_depend_on_the_pieces(
 @example(("<think>a</think>b", [b"<", b"think", b">", b"a", b"</", b"think>", b"b"]), False, False)
 @example(("<think>a</think>\n\nbc", [b"<think>a</think>\n\nb", b"c"]), False, False)
 @example(("a<think>b</think>c", [b"a<", b"think>b</think>", b"c"]), False, True)
+@example(("<think>a</think>éb", [b"<think>a</", b"think>\xc3", b"\xa9b"]), False, False)
 def test_probabilities_are_those_of_the_content(
     text_and_pieces: tuple[str, list[bytes]], thinking_open: bool, anywhere: bool
 ) -> None:
