@@ -48,7 +48,7 @@ def parse(model: str) -> LocalModel | HubModel:
     text = model.strip()
     if not text:
         raise ResolveError(f"The model's name is empty; name {FORMS}.", param="model")
-    path = Path(text).expanduser()
+    path = _path(text)
     if _exists(path) or text.startswith(("/", "./", "../", "~", "\\")):
         return LocalModel(path)
     match = _HUB.fullmatch(text)
@@ -67,6 +67,17 @@ def parse(model: str) -> LocalModel | HubModel:
             param="model",
         )
     return HubModel(repo, revision, wanted.strip() if wanted else None)
+
+
+def _path(text: str) -> Path:
+    """The path, with the home folder where it begins with one.
+
+    A home that nobody has, or can have, stays as it is typed: it is then a file that is not there.
+    """
+    try:
+        return Path(text).expanduser()
+    except (RuntimeError, ValueError):
+        return Path(text)
 
 
 def _exists(path: Path) -> bool:

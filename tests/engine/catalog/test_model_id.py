@@ -47,6 +47,19 @@ def test_the_home_folder_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse("~/a.gguf") == LocalModel(Path("/home/someone/a.gguf"))
 
 
+def test_a_home_that_nobody_has_is_a_path_as_it_is_typed() -> None:
+    assert parse("~nobody-has-this-name/a.gguf") == LocalModel(Path("~nobody-has-this-name/a.gguf"))
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_any_text_after_a_tilde_is_a_path_or_an_error(text: str) -> None:
+    try:
+        assert isinstance(parse(f"~{text}"), LocalModel)
+    except ResolveError:
+        return
+
+
 def test_what_is_on_disk_is_local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "owner" / "repo").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
