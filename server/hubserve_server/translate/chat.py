@@ -5,7 +5,7 @@ from typing import Any
 from hubserve_engine.errors import InvalidRequest, Unsupported
 from hubserve_engine.types import Chat, Message, Request, Role, ToolCall
 from hubserve_server.translate.sampling import max_tokens, refuse_forced_text, sampling_options
-from hubserve_server.translate.thinking import reasoning_format, thinking
+from hubserve_server.translate.thinking import reasoning_format, template_arguments, thinking
 from hubserve_server.wire import messages as wire_messages
 from hubserve_server.wire.chat import ChatRequest
 
@@ -42,9 +42,8 @@ def chat(wire: ChatRequest) -> Chat:
     if not going_on and len(messages) > 1 and _is_empty_answer(messages[-1]):
         # An unfinished answer without a word in it: the same as asking for one.
         messages = messages[:-1]
-    arguments = dict(wire.chat_template_kwargs or {})
-    if isinstance(arguments.get("enable_thinking"), bool):
-        del arguments["enable_thinking"]
+    arguments = template_arguments(wire)
+    arguments.pop("enable_thinking", None)  # It is in `switch`.
     return Chat(
         messages=messages,
         tools=tools(wire),

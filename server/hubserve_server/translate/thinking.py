@@ -1,10 +1,14 @@
-"""The thinking switch of a request. Clients write it in six ways; the first that is set counts."""
+"""The thinking switch of a request. Five fields may hold it; the first that is set counts."""
 
 from typing import Any, NamedTuple
 
 from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
 from hubserve_server.wire.chat import ChatRequest
+from hubserve_server.wire.fields import shown
+
+SWITCHES_OF_TEMPLATES = ("enable_thinking", "thinking")
+"""The template arguments that are true or false. To a template, the text "false" is true."""
 
 OFF_WORDS = frozenset({"none", "off", "disabled", "false"})
 ON_WORDS = frozenset({"on", "enabled", "true", "auto", "adaptive"})
@@ -21,7 +25,7 @@ class Thinking(NamedTuple):
 def thinking(wire: ChatRequest) -> Thinking:
     """Reads the switches in their order; the effort may come from a later one."""
     found = [
-        _from_flag((wire.chat_template_kwargs or {}).get("enable_thinking")),
+        _from_flag(template_arguments(wire).get("enable_thinking")),
         _from_flag(wire.enable_thinking),
         _from_reasoning(wire.reasoning),
         _from_thinking(wire.thinking),
@@ -32,6 +36,23 @@ def thinking(wire: ChatRequest) -> Thinking:
     return Thinking(switch, None if switch == "off" else effort)
 
 
+def template_arguments(wire: ChatRequest) -> dict[str, Any]:
+    """`chat_template_kwargs`, in which a switch is true or false; null leaves it alone.
+
+    Raises `InvalidRequest` for a switch that is anything else.
+    """
+    arguments = dict(wire.chat_template_kwargs or {})
+    for name in SWITCHES_OF_TEMPLATES:
+        value = arguments.get(name)
+        if value is None:
+            arguments.pop(name, None)
+        elif not isinstance(value, bool):
+            param = f"chat_template_kwargs.{name}"
+            message = f"{param!r} must be true or false, not {shown(value)}."
+            raise InvalidRequest(message, param=param)
+    return arguments
+
+
 def reasoning_format(wire: ChatRequest) -> ReasoningFormat | None:
     """`deepseek` is llama-server's name for what we do by ourselves."""
     if wire.reasoning_format is None:
@@ -39,9 +60,8 @@ def reasoning_format(wire: ChatRequest) -> ReasoningFormat | None:
     return "none" if wire.reasoning_format == "none" else "auto"
 
 
-def _from_flag(value: Any) -> Thinking:
-    """`enable_thinking`; a template argument of another type is the template's business."""
-    return Thinking("on" if value else "off") if isinstance(value, bool) else Thinking()
+def _from_flag(value: bool | None) -> Thinking:
+    return Thinking() if value is None else Thinking("on" if value else "off")
 
 
 def _from_word(word: str | None) -> Thinking:

@@ -232,7 +232,9 @@ def test_contradicting_prompt_endings_are_refused() -> None:
 
 
 def test_template_arguments_reach_the_template() -> None:
-    chat = translation.chat(wire(chat_template_kwargs={"enable_thinking": False, "x": [1]}))
+    chat = translation.chat(
+        wire(chat_template_kwargs={"enable_thinking": False, "thinking": None, "x": [1]})
+    )
     assert chat.reasoning == "off"
     assert chat.template_arguments == {"x": [1]}
 

@@ -23,6 +23,8 @@ def wire(**fields: Any) -> ChatRequest:
         ({"chat_template_kwargs": {"enable_thinking": False}}, Thinking("off")),
         ({"chat_template_kwargs": {"enable_thinking": True}}, Thinking("on")),
         ({"chat_template_kwargs": {"other": 1}}, Thinking()),
+        ({"chat_template_kwargs": {"enable_thinking": None}}, Thinking()),
+        ({"chat_template_kwargs": {"thinking": False}}, Thinking()),
         ({"enable_thinking": False}, Thinking("off")),
         ({"enable_thinking": True}, Thinking("on")),
         ({"reasoning": {"enabled": True}}, Thinking("on")),
@@ -100,3 +102,12 @@ def test_wrong_switches_are_refused(fields: dict[str, Any], param: str) -> None:
 )
 def test_reasoning_format(given: str | None, expected: str | None) -> None:
     assert reasoning_format(wire(reasoning_format=given)) == expected
+
+
+@pytest.mark.parametrize("name", ["enable_thinking", "thinking"])
+@pytest.mark.parametrize("value", ["false", "true", "", 0, 1, [], {}])
+def test_switches_of_templates_are_true_or_false(name: str, value: object) -> None:
+    param = f"chat_template_kwargs.{name}"
+    with pytest.raises(InvalidRequest, match=f"'{param}' must be true or false, not ") as caught:
+        thinking(wire(chat_template_kwargs={name: value}))
+    assert caught.value.param == param
