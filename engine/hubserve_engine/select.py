@@ -4,7 +4,6 @@ What the model's state takes is computed before it is allocated: Linux promises 
 not have, and kills who uses it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hubserve_engine.catalog import ResolvedModel
@@ -17,6 +16,9 @@ USUAL_CONTEXT = 32768
 _SMALLEST_CONTEXT = 512
 _STEP = 256
 """llama.cpp rounds the context up to a multiple of this."""
+_PERCENT = 90
+"""So much of the free memory goes to a context that is asked for: the estimate may be a little low,
+and what else runs needs some."""
 _BATCH = 512
 _MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 256, 512
 _HALF, _SINGLE = 2, 4
@@ -45,7 +47,10 @@ class Choice:
 
 
 def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Choice:
-    """Chooses what `config` leaves open; what it sets is kept, with a notice if it looks bad."""
+    """Chooses what `config` leaves open; what it sets is kept, with a notice if it looks bad.
+
+    A context that the free memory cannot hold is made smaller, with a notice.
+    """
     gpu_layers = _gpu_layers(model, hardware, config)
     on_gpu = bool(hardware.gpus) and gpu_layers != 0
     flash_attention = {"on": True, "off": False, "auto": on_gpu}[config.flash_attention]
@@ -66,7 +71,7 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
         engine="llama.cpp",
         engine_reason="the model is a GGUF file",
         memory=memory,
-        notices=tuple(_notices(model, config, context, memory, free)),
+        notices=tuple(_notices(need, config.context_length, context, free)),
     )
 
 
@@ -97,7 +102,7 @@ class _Need:
 
 def _context(need: _Need, free: int, asked: int | None) -> tuple[int, str]:
     if asked is not None:
-        return _round_up(asked), "--ctx-size"
+        return _context_asked_for(need, free, asked)
     trained = need.model.context_trained
     usual, words = USUAL_CONTEXT, "32768 by default"
     if 0 < trained <= usual:
@@ -105,13 +110,27 @@ def _context(need: _Need, free: int, asked: int | None) -> tuple[int, str]:
     half = free // 2
     if need.bytes(_round_up(usual)) <= half:
         return _round_up(usual), words
-    steps = range(_SMALLEST_CONTEXT // _STEP, usual // _STEP + 1)
-    fitting = _last_fitting([step * _STEP for step in steps], need, half)
-    return min(fitting, _round_up(usual)), f"half of the free memory ({size_text(max(free, 0))})"
+    fitting = _last_fitting(need, _round_up(usual), half)
+    return fitting, f"half of the free memory ({size_text(max(free, 0))})"
 
 
-def _last_fitting(contexts: Sequence[int], need: _Need, room: int) -> int:
-    """The largest of the rising `contexts` whose need fits, or the smallest that makes sense."""
+def _context_asked_for(need: _Need, free: int, asked: int) -> tuple[int, str]:
+    wanted = _round_up(asked)
+    room, words = free * _PERCENT // 100, f"{_PERCENT} % of the free memory ({size_text(free)})"
+    if free < 0:
+        # The weights are read from the disk piece by piece, and leave memory when others need it.
+        whole = free + need.model.size
+        room, words = whole // 2, f"half of the free memory ({size_text(whole)})"
+    if need.bytes(wanted) > room:
+        return _last_fitting(need, wanted, room), words
+    if wanted != asked:
+        return wanted, f"--ctx-size {asked}, rounded up to a multiple of {_STEP}"
+    return wanted, "--ctx-size"
+
+
+def _last_fitting(need: _Need, most: int, room: int) -> int:
+    """The largest context up to `most` whose need fits, or the smallest that makes sense."""
+    contexts = range(_SMALLEST_CONTEXT, most + 1, _STEP)
     low, high = 0, len(contexts)
     while low < high:
         middle = (low + high) // 2
@@ -119,7 +138,7 @@ def _last_fitting(contexts: Sequence[int], need: _Need, room: int) -> int:
             low = middle + 1
         else:
             high = middle
-    return contexts[low - 1] if low else _SMALLEST_CONTEXT
+    return contexts[low - 1] if low else min(_SMALLEST_CONTEXT, most)
 
 
 def _gpu_layers(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> int:
@@ -143,15 +162,20 @@ def _free(hardware: Hardware, gpu_layers: int) -> int:
     return on_gpus if gpu_layers < 0 else on_gpus + hardware.memory_free
 
 
-def _notices(
-    model: ResolvedModel, config: ModelConfig, context: int, memory: int, free: int
-) -> list[str]:
+def _notices(need: _Need, asked: int | None, context: int, free: int) -> list[str]:
+    model = need.model
+    memory = model.size + need.bytes(context)
     notices = []
-    asked = config.context_length
-    if asked is not None and 0 < model.context_trained < asked:
+    if asked is not None and 0 < model.context_trained < min(asked, context):
         notices.append(
             f"--ctx-size {asked} is more than the {model.context_trained} tokens that the model was"
             " trained on; answers may get worse beyond them."
+        )
+    if asked is not None and context < asked:
+        whole = model.size + need.bytes(_round_up(asked))
+        notices.append(
+            f"--ctx-size {asked} needs about {size_text(whole)} in all, and {size_text(free)} is"
+            f" free: the context is made smaller, {context} tokens."
         )
     if model.size > free:
         notices.append(
@@ -161,8 +185,8 @@ def _notices(
         )
     elif memory > free:
         notices.append(
-            f"A context of {context} tokens needs about {size_text(memory)} in all, and"
-            f" {size_text(free)} is free: the system may end the process. A smaller --ctx-size"
+            f"Even a context of {context} tokens needs about {size_text(memory)} in all, and"
+            f" {size_text(free)} is free: the system may end the process. A smaller quantization"
             " helps."
         )
     return notices

@@ -93,9 +93,17 @@ def test_what_is_chosen_fits_half_and_the_next_step_does_not(
         assert choose(model, machine, longer).memory - model.size > half
 
 
-def test_a_context_that_is_asked_for_is_taken() -> None:
-    choice = choose(MODEL, MACHINE, _config(5000))
-    assert (choice.context_length, choice.context_limit) == (5120, "--ctx-size")
+@pytest.mark.parametrize(
+    ("asked", "context", "limit"),
+    [
+        (5120, 5120, "--ctx-size"),
+        (5000, 5120, "--ctx-size 5000, rounded up to a multiple of 256"),
+        (100, 256, "--ctx-size 100, rounded up to a multiple of 256"),
+    ],
+)
+def test_a_context_that_is_asked_for_is_taken(asked: int, context: int, limit: str) -> None:
+    choice = choose(MODEL, MACHINE, _config(asked))
+    assert (choice.context_length, choice.context_limit) == (context, limit)
     assert choice.notices == ()
 
 
@@ -106,16 +114,53 @@ def test_more_than_the_trained_length_is_taken_with_a_notice() -> None:
     assert "--ctx-size 8192 is more than the 4096 tokens" in choice.notices[0]
 
 
-def test_more_than_the_memory_is_taken_with_a_notice() -> None:
-    choice = choose(MODEL, replace(MACHINE, memory_free=4 * GIB), _config(262_144))
-    assert choice.context_length == 262_144
-    assert "4 GiB is free" in choice.notices[0] and "smaller --ctx-size" in choice.notices[0]
+@pytest.mark.parametrize("asked", [262_144, 99_999_999_999])
+def test_more_than_the_memory_is_made_smaller_with_a_notice(asked: int) -> None:
+    choice = choose(MODEL, replace(MACHINE, memory_free=4 * GIB), _config(asked))
+    assert choice.memory <= 4 * GIB
+    assert 8192 < choice.context_length < 262_144
+    assert choice.context_limit == "90 % of the free memory (1.5 GiB)"
+    (notice,) = choice.notices
+    assert f"--ctx-size {asked} needs about" in notice and "and 4 GiB is free" in notice
+    assert f"made smaller, {choice.context_length} tokens" in notice
+
+
+@settings(deadline=None)
+@given(st.integers(3 * GIB, 64 * GIB), st.integers(1, 2**40), st.integers(KIB, 512 * KIB))
+def test_what_is_asked_for_never_takes_more_than_is_free(
+    free: int, asked: int, per_token: int
+) -> None:
+    model = replace(MODEL, state=replace(MODEL.state, per_token=per_token))
+    choice = choose(model, replace(MACHINE, memory_free=free), _config(asked))
+    assert choice.memory <= free or choice.context_length <= 512
+    assert choice.context_length % 256 == 0
+    if choice.context_length < asked:
+        assert "made smaller" in " ".join(choice.notices)
+    else:
+        assert choice.context_length < asked + 256
+
+
+def test_where_not_even_a_small_context_fits_the_weights_are_to_blame() -> None:
+    machine = replace(MACHINE, memory_free=MODEL.size + MIB)
+    choice = choose(MODEL, machine, _config(256))
+    assert choice.context_length == 256
+    assert "Even a context of 256 tokens" in choice.notices[0]
 
 
 def test_weights_beyond_the_memory_are_loaded_with_a_notice() -> None:
     choice = choose(MODEL, replace(MACHINE, memory_free=2 * GIB), _config())
     assert choice.context_length == 512
     assert "weights (2.5 GiB) do not fit the free memory (2 GiB)" in choice.notices[0]
+
+
+def test_weights_beyond_the_memory_leave_half_of_it_to_what_is_asked_for() -> None:
+    machine = replace(MACHINE, memory_free=2 * GIB)
+    choice = choose(MODEL, machine, _config(4096))
+    assert (choice.context_length, len(choice.notices)) == (4096, 1)
+    choice = choose(MODEL, machine, _config(262_144))
+    assert choice.memory - MODEL.size <= GIB
+    assert choice.context_limit == "half of the free memory (2 GiB)"
+    assert "made smaller" in choice.notices[0]
 
 
 @pytest.mark.parametrize(("asked", "threads"), [(None, 8), (3, 3)])
