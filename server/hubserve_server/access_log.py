@@ -2,31 +2,23 @@
 
 import logging
 import time
-from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hubserve_engine.types import Completed
+from hubserve_engine.errors import EngineError, InvalidRequest
 from hubserve_server.auth import OPEN_PATHS
+from hubserve_server.errors import HttpError, describe, outcome
+from hubserve_server.note import Note, note_of
 from hubserve_server.translate.counts import per_second
 
 logger = logging.getLogger(__name__)
 
-NOTE = "hubserve.note"
-
-
-@dataclass(slots=True)
-class Note:
-    """What a route adds to the line."""
-
-    completed: Completed | None = None
-
-    def add(self, completed: Completed) -> None:
-        self.completed = completed
-
 
 class AccessLog:
-    """The outermost layer, so that refusals are in the log too. Health checks are at debug."""
+    """The outermost layer, so that refusals are in the log too.
+
+    Health checks are at debug, failures that are not the client's at warning.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -35,7 +27,7 @@ class AccessLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        note = scope[NOTE] = Note()
+        note = note_of(scope)
         begun = time.monotonic()
         status, whole = 0, False
 
@@ -50,22 +42,43 @@ class AccessLog:
         try:
             await self._app(scope, receive, watched)
         finally:
-            level = logging.DEBUG if scope["path"] in OPEN_PATHS else logging.INFO
+            level = _level(scope, note.failure)
             if logger.isEnabledFor(level):
                 seconds = time.monotonic() - begun
-                logger.log(level, "%s", _line(scope, status, whole, seconds, note.completed))
+                logger.log(level, "%s", _line(scope, status, whole, seconds, note))
 
 
-def _line(
-    scope: Scope, status: int, whole: bool, seconds: float, completed: Completed | None
-) -> str:
+def _level(scope: Scope, failure: Exception | None) -> int:
+    """A model that is only being loaded is no reason to warn."""
+    if isinstance(failure, EngineError):
+        result = outcome(failure)
+        ours = result.status >= 500 and result.retry_after is None
+    else:
+        ours = failure is not None and not isinstance(failure, HttpError)
+    if ours:
+        return logging.WARNING
+    return logging.DEBUG if scope["path"] in OPEN_PATHS else logging.INFO
+
+
+def _reason(failure: Exception) -> str:
+    """The code, and the message, unless that may quote what the client wrote."""
+    detail = describe(failure)
+    if isinstance(failure, InvalidRequest):
+        return f"{detail.code} {detail.param}" if detail.param else str(detail.code)
+    message = "".join(each if each.isprintable() else " " for each in detail.message)
+    return f"{detail.code}: {message}"
+
+
+def _line(scope: Scope, status: int, whole: bool, seconds: float, note: Note) -> str:
     # The path is shown as ASCII: a log line must not carry control characters of a stranger.
     path = ascii(scope["path"])[1:-1]
     parts = [scope["method"], path, str(status) if status else "-", f"{seconds:.2f}s"]
     if not whole:
         parts.append("(client left)")
-    if completed is not None:
-        usage, timings = completed.usage, completed.timings
+    if note.failure is not None:
+        parts.append(_reason(note.failure))
+    if note.completed is not None:
+        usage, timings = note.completed.usage, note.completed.timings
         parts.append(f"prompt {usage.prompt_tokens} ({usage.cached_tokens} cached)")
         speed = per_second(timings.predicted_n, timings.predicted_ms)
         parts.append(f"generated {usage.completion_tokens} at {speed:.1f}/s")

@@ -5,7 +5,7 @@ import hmac
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hubserve_server.errors import HttpError, error_response
+from hubserve_server.errors import ErrorResponse, HttpError
 from hubserve_server.settings import Settings
 
 OPEN_PATHS = frozenset({"/health", "/v1/health"})
@@ -22,7 +22,7 @@ class Auth:
         if scope["type"] == "http" and self._keys and scope["path"] not in OPEN_PATHS:
             given = _key(Headers(scope=scope))
             if given is None or not self._known(given):
-                await error_response(_refusal(given))(scope, receive, send)
+                await ErrorResponse(_refusal(given))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

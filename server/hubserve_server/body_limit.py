@@ -4,7 +4,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hubserve_engine.units import size_text
-from hubserve_server.errors import HttpError, error_response
+from hubserve_server.errors import ErrorResponse, HttpError
 from hubserve_server.settings import Settings
 
 
@@ -21,7 +21,7 @@ class BodyLimit:
             return
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdigit() and int(announced) > self._limit:
-            await error_response(self._refusal())(scope, receive, send)
+            await ErrorResponse(self._refusal())(scope, receive, send)
             return
         seen = 0
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
 
-from hubserve_server.access_log import NOTE, Note
 from hubserve_server.body import parse
 from hubserve_server.engine import Engine
+from hubserve_server.note import Note, note_of
 from hubserve_server.settings import Settings
 from hubserve_server.wire.fields import Body
 
@@ -25,7 +25,7 @@ def _settings(request: Request) -> Settings:
 
 
 def _note(request: Request) -> Note:
-    return cast(Note, request.scope[NOTE])
+    return note_of(request.scope)
 
 
 TheEngine = Annotated[Engine, Depends(_engine)]

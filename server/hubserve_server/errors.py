@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from hubserve_engine.errors import (
     Busy,
@@ -27,6 +28,7 @@ from hubserve_engine.errors import (
     Unsupported,
     WorkerDied,
 )
+from hubserve_server.note import note_of
 from hubserve_server.responses import JsonResponse
 from hubserve_server.wire.errors import ErrorDetail, ErrorReply
 
@@ -101,21 +103,29 @@ def describe(error: Exception) -> ErrorDetail:
     return detail
 
 
-def error_response(error: Exception) -> JsonResponse:
-    status, headers = 500, dict[str, str]()
-    if isinstance(error, HttpError):
-        status, headers = error.status, dict(error.headers)
-    elif isinstance(error, EngineError):
-        result = outcome(error)
-        status = result.status
-        if result.retry_after is not None:
-            headers["Retry-After"] = str(result.retry_after)
-    return JsonResponse(ErrorReply(error=describe(error)), status=status, headers=headers)
+class ErrorResponse(JsonResponse):
+    """The reply to a failure; the log hears of it too."""
+
+    def __init__(self, error: Exception) -> None:
+        status, headers = 500, dict[str, str]()
+        if isinstance(error, HttpError):
+            status, headers = error.status, dict(error.headers)
+        elif isinstance(error, EngineError):
+            result = outcome(error)
+            status = result.status
+            if result.retry_after is not None:
+                headers["Retry-After"] = str(result.retry_after)
+        super().__init__(ErrorReply(error=describe(error)), status=status, headers=headers)
+        self._error = error
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        note_of(scope).failure = self._error
+        await super().__call__(scope, receive, send)
 
 
 async def on_error(request: Request, error: Exception) -> Response:
     """The application's handler for our own errors, and for what nobody planned for."""
-    return error_response(error)
+    return ErrorResponse(error)
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
@@ -131,4 +141,4 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
         code = "method_not_allowed"
     else:
         message, code = str(error.detail), "invalid_request"
-    return error_response(HttpError(error.status_code, message, code=code, headers=headers))
+    return ErrorResponse(HttpError(error.status_code, message, code=code, headers=headers))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hubserve_server.errors import HttpError, error_response
+from hubserve_server.errors import ErrorResponse, HttpError
 from hubserve_server.settings import LOCAL_ORIGINS, Settings, is_loopback
 
 
@@ -41,7 +41,7 @@ class Guard:
         if scope["type"] == "http":
             refusal = self._refusal(Headers(scope=scope))
             if refusal is not None:
-                await error_response(refusal)(scope, receive, send)
+                await ErrorResponse(refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

@@ -13,6 +13,7 @@ from hubserve_engine.errors import EngineError
 from hubserve_engine.types import Event
 from hubserve_server.disconnect import ClientGone, unless_gone
 from hubserve_server.errors import describe
+from hubserve_server.note import Note, note_of
 from hubserve_server.responses import encode
 from hubserve_server.wire.errors import ErrorReply
 
@@ -59,11 +60,11 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with aclosing(self._source):
             try:
-                await unless_gone(receive, self._run(send))
+                await unless_gone(receive, self._run(send, note_of(scope)))
             except ClientGone:
                 logger.debug("a client left its stream")
 
-    async def _run(self, send: Send) -> None:
+    async def _run(self, send: Send, note: Note) -> None:
         await send(
             {"type": "http.response.start", "status": 200, "headers": self.raw_headers},
         )
@@ -73,9 +74,11 @@ class EventStream(Response):
                 async for chunk in chunks:
                     await self._write(send, frame(chunk))
         except EngineError as error:
+            note.failure = error
             await self._write(send, frame(ErrorReply(describe(error))))
         except Exception as error:
             logger.exception("a stream failed")
+            note.failure = error
             await self._write(send, frame(ErrorReply(describe(error))))
         finally:
             pings.cancel()

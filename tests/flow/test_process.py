@@ -183,6 +183,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     assert "Traceback" not in err
     assert rest[-2] == "data: [DONE]"
     assert '"cancelled"' in rest[-4]
+    assert "WARNING POST /v1/chat/completions 200 " in err and " cancelled: " in err
 
 
 def until_nobody_is_let_in(server: Served) -> None:

@@ -7,8 +7,10 @@ from tests.support.asgi import ask
 from tests.support.fake_engine import FakeEngine
 from tests.support.live_server import live
 
+from hubserve_engine.errors import Busy, Cancelled, WorkerDied
 from hubserve_server.settings import Settings
 
+PROMPT = {"prompt": "Hi"}
 BODY = {"messages": [{"role": "user", "content": "a secret question"}]}
 
 
@@ -36,10 +38,60 @@ def test_counts_and_speed(log: pytest.LogCaptureFixture, stream: bool) -> None:
     assert "secret" not in log.text
 
 
-def test_refusals_are_logged_too(log: pytest.LogCaptureFixture) -> None:
+def test_refusals_are_logged_with_their_reason(log: pytest.LogCaptureFixture) -> None:
     ask(FakeEngine(), "GET", "/v1/models", headers={"Origin": "https://evil.example"})
     ask(FakeEngine(), "GET", "/v1/models", settings=Settings(api_keys=("k",)))
-    assert [line.split()[2] for line in lines(log)] == ["403", "401"]
+    ask(FakeEngine(error=Busy("The queue is full.")), "POST", "/v1/completions", body=PROMPT)
+    foreign, without_key, busy = lines(log)
+    assert foreign.split()[2] == "403" and "origin_not_allowed: " in foreign
+    assert "'https://evil.example'" in foreign
+    assert without_key.split()[2] == "401" and "invalid_api_key: An API key is nee" in without_key
+    assert busy.split()[2] == "429" and busy.endswith("queue_full: The queue is full.")
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"max_tokens": "a secret"}, "invalid_value max_tokens"),
+        ({"prompt": "a secret", "response_format": {"type": "json_object"}}, "unsupported"),
+        (None, "invalid_value"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_named_but_not_quoted(
+    log: pytest.LogCaptureFixture, fields: dict[str, object] | None, reason: str
+) -> None:
+    body = fields if fields is None else {**PROMPT, **fields}
+    ask(FakeEngine(), "POST", "/v1/completions", body=body, content=b"{a secret")
+    (line,) = lines(log)
+    assert line.split()[2] == "400"
+    assert f" {reason}" in line
+    assert "secret" not in log.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (WorkerDied("The worker was killed\x1b[31m."), "worker_died: The worker was killed [31m."),
+        (Cancelled("The server is stopping."), "cancelled: The server is stopping."),
+        (ZeroDivisionError("secret"), "internal_error: "),
+    ],
+)
+def test_a_failure_on_our_side_is_a_warning_with_its_reason(
+    log: pytest.LogCaptureFixture, stream: bool, error: Exception, reason: str
+) -> None:
+    engine = FakeEngine(["a secret answer"], error=error, error_after=2)
+    ask(engine, "POST", "/v1/chat/completions", body={**BODY, "stream": stream})
+    (line,) = lines(log, logging.WARNING)
+    assert line.startswith("POST /v1/chat/completions ")
+    assert reason in line and "secret" not in line
+    assert lines(log) == []
+
+
+def test_a_model_that_is_being_loaded_is_no_reason_to_warn(log: pytest.LogCaptureFixture) -> None:
+    ask(FakeEngine(stage="loading"), "GET", "/v1/models")
+    (line,) = lines(log)
+    assert line.split()[2] == "503" and "model_loading" in line
 
 
 def test_health_checks_are_for_debugging(log: pytest.LogCaptureFixture) -> None:

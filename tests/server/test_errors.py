@@ -6,7 +6,7 @@ import pytest
 
 from hubserve_engine import errors
 from hubserve_engine.errors import ContextOverflow, EngineError
-from hubserve_server.errors import OUTCOMES, HttpError, describe, error_response, outcome
+from hubserve_server.errors import OUTCOMES, ErrorResponse, HttpError, describe, outcome
 
 
 def tree(root: type[EngineError]) -> Iterator[type[EngineError]]:
@@ -48,13 +48,13 @@ def test_a_context_overflow_carries_its_numbers() -> None:
 
 
 def test_a_busy_server_says_when_to_come_back() -> None:
-    response = error_response(errors.Busy("The queue is full."))
+    response = ErrorResponse(errors.Busy("The queue is full."))
     assert response.status_code == 429
     assert response.headers["retry-after"].isdigit()
 
 
 def test_an_error_of_http_keeps_its_headers() -> None:
-    response = error_response(HttpError(405, "No.", code="x", headers={"Allow": "GET"}))
+    response = ErrorResponse(HttpError(405, "No.", code="x", headers={"Allow": "GET"}))
     assert (response.status_code, response.headers["allow"]) == (405, "GET")
 
 
