@@ -58,8 +58,7 @@ class Guard:
         if origin is not None and not self._origin_allowed(origin, host):
             return HttpError(
                 403,
-                f"Pages of the origin {origin[:200]!r} may not use this server. If you trust them,"
-                " start the server with --cors-origins and that origin.",
+                _origin_refused(origin[:200]),
                 type="permission_error",
                 code="origin_not_allowed",
             )
@@ -75,6 +74,20 @@ class Guard:
             return True
         scheme, _, authority = lowered.partition("://")
         return scheme in ("http", "https") and authority == host.lower() != ""
+
+
+def _origin_refused(origin: str) -> str:
+    if origin == "null":
+        return (
+            "A page that was opened as a file, or in a sandbox, has the origin 'null' and may not"
+            " use this server. Serve the page over http from this machine, for example with"
+            " `python3 -m http.server`; --cors-origins null would let the sandboxed frames of"
+            " every web site in too."
+        )
+    return (
+        f"Pages of the origin {origin!r} may not use this server. If you trust them, start the"
+        " server with --cors-origins and that origin."
+    )
 
 
 def _host_name(host: str) -> str:

@@ -64,6 +64,13 @@ def test_foreign_origins_are_refused_before_any_work(origin: str) -> None:
     assert "access-control-allow-origin" not in response.headers
 
 
+def test_a_page_that_is_a_file_is_told_what_its_origin_would_let_in() -> None:
+    response = ask(FakeEngine(), "GET", "/v1/models", headers={"Origin": "null"})
+    message = error_of(response)["message"]
+    assert "over http" in message
+    assert "--cors-origins null would let the sandboxed frames of every web site in" in message
+
+
 @pytest.mark.parametrize("origin", [*FOREIGN[:-1], "https://chat.example"])
 def test_a_star_lets_every_origin_in(origin: str) -> None:
     settings = Settings(cors_origins=("*",))
