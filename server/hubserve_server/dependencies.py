@@ -1,4 +1,4 @@
-"""What the endpoints are given by FastAPI: the engine, the settings, bodies, the log's note."""
+"""What the endpoints have in common: the engine, the settings, bodies, the log's note."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -11,6 +11,9 @@ from hubserve_server.engine import Engine
 from hubserve_server.note import Note, note_of
 from hubserve_server.settings import Settings
 from hubserve_server.wire.fields import Body
+
+READ = ["GET", "HEAD"]
+"""The methods of what only tells something. The HTTP library leaves out the body for HEAD."""
 
 LARGE_BODY = 256 * 1024
 """Bytes from which on a body is read in a thread, so that other streams do not stop meanwhile."""

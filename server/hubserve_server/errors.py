@@ -133,10 +133,13 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path, headers = request.url.path, error.headers or {}
     if error.status_code == 404:
-        message = f"There is no {path!r} here. The API is at /v1, for example /v1/chat/completions."
+        message = (
+            f"There is nothing at {path!r}. The API's paths begin with /v1/, such as /v1/models"
+            " and /v1/chat/completions."
+        )
         code = "not_found"
     elif error.status_code == 405:
-        allowed = headers.get("Allow", "another method")
+        allowed = " or ".join(sorted(headers.get("Allow", "another method").split(", ")))
         message = f"{request.method} is not possible on {path!r}; use {allowed}."
         code = "method_not_allowed"
     else:

@@ -108,15 +108,34 @@ def test_when_the_model_cannot_be_run() -> None:
     assert "retry-after" not in health.headers
 
 
-@pytest.mark.parametrize("path", ["/", "/v2", "/v1/chat", "/docs", "/openapi.json"])
+@pytest.mark.parametrize(
+    "path",
+    ["/health", "/v1/health", "/v1/models", "/models", "/v1/models/default", "/props"],
+)
+def test_head_is_get_without_the_body(path: str) -> None:
+    get, head = (ask(FakeEngine(), method, path) for method in ("GET", "HEAD"))
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers == get.headers
+    loading = ask(FakeEngine(stage="loading"), "HEAD", "/health")
+    assert (loading.status_code, loading.content) == (503, b"")
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/", "/v2", "/v1/chat", "/docs", "/openapi.json"])
 def test_paths_that_are_not_there(path: str) -> None:
     response = ask(FakeEngine(), "GET", path)
     assert response.status_code == 404
-    assert error_of(response)["type"] == "invalid_request_error"
+    error = error_of(response)
+    assert error["type"] == "invalid_request_error"
+    assert f"nothing at '{path}'" in error["message"]
+    assert "such as /v1/models" in error["message"]
 
 
 def test_methods_that_are_not_possible() -> None:
     response = ask(FakeEngine(), "GET", "/v1/chat/completions")
     assert response.status_code == 405
     assert response.headers["allow"] == "POST"
-    assert error_of(response)["code"] == "method_not_allowed"
+    error = error_of(response)
+    assert error["code"] == "method_not_allowed"
+    assert error["message"] == "GET is not possible on '/v1/chat/completions'; use POST."
+    written = error_of(ask(FakeEngine(), "POST", "/v1/models"))
+    assert written["message"].endswith("use GET or HEAD.")

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from hubserve_engine.errors import Loading, Unavailable
-from hubserve_server.dependencies import TheEngine
+from hubserve_server.dependencies import READ, TheEngine
 from hubserve_server.errors import describe, outcome
 from hubserve_server.responses import JsonResponse
 from hubserve_server.wire.health import Health, NotReady
@@ -12,8 +12,8 @@ from hubserve_server.wire.health import Health, NotReady
 router = APIRouter()
 
 
-@router.get("/health")
-@router.get("/v1/health")
+@router.api_route("/health", methods=READ)
+@router.api_route("/v1/health", methods=READ)
 async def health(engine: TheEngine) -> Response:
     stage = engine.stage
     if stage == "ready":
