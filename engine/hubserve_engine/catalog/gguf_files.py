@@ -84,6 +84,12 @@ def pick(files: Iterable[str], wanted: str | None, place: str) -> Candidate:
         chosen = _usual(models, place)
     elif wanted.lower().endswith(".gguf"):
         chosen = _by_path(files, models, wanted, place)
+    elif wanted in files:
+        raise ResolveError(
+            f"{wanted!r} of {place!r} is no GGUF file; there is:"
+            f" {_listing([model.name for model in models]) or 'no GGUF model'}.",
+            param="model",
+        )
     else:
         chosen = _by_quantization(models, wanted, place)
     if chosen.missing:

@@ -69,6 +69,8 @@ class Catalog:
 def _choose(listing: Listing) -> Candidate:
     named = listing.model
     models = candidates(listing.paths)
+    if named.wanted in listing.paths and _is_weights(named.wanted or ""):
+        raise ResolveError(f"'{named.place}:{named.wanted}' {_NO_EXPORT}.", param="model")
     if not models and not (named.wanted and named.wanted in listing.paths):
         if any(_is_weights(path) for path in listing.paths):
             raise ResolveError(f"{named.place!r} {_NO_EXPORT}.", param="model")
@@ -119,6 +121,12 @@ def _choose_in_folder(folder: Path) -> Candidate:
 
 def _choose_file(path: Path) -> Candidate:
     folder = path.parent
+    if path.is_symlink() and not path.exists():
+        raise ResolveError(
+            f"{str(path)!r} is a link to {str(path.readlink())!r}, which is not there; mend the"
+            " link, or name the file itself.",
+            param="model",
+        )
     if not folder.is_dir():
         raise ResolveError(
             f"There is no file {str(path)!r}, nor the folder {str(folder)!r}; {_hub_hint(path)}.",

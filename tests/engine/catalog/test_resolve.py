@@ -89,6 +89,11 @@ def test_misses_on_the_hub_name_what_is_there(catalog: Catalog) -> None:
     assert "did you mean 'sub/Tiny-F16.gguf'?" in message and "Tiny-Q8_0.gguf" in message
 
 
+def test_a_file_that_is_no_gguf_is_named_beside_those_that_are(catalog: Catalog) -> None:
+    message = _miss(catalog, f"{REPO}:README.md")
+    assert message.startswith(f"'README.md' of '{REPO}' is no GGUF file; there is: Tiny-Q4_K_M.gg")
+
+
 @pytest.mark.parametrize("typed", ["o/raw", "o/raw:Q4_K_M"])
 def test_a_raw_checkpoint_on_the_hub_is_recognised(
     catalog: Catalog, server: HubServer, tmp_path: Path, typed: str
@@ -98,6 +103,18 @@ def test_a_raw_checkpoint_on_the_hub_is_recognised(
     server.repos["o/raw"] = Repo.of_folder(tmp_path)
     message = _miss(catalog, typed)
     assert "'o/raw' is a raw checkpoint, and exporting one to GGUF is not there yet" in message
+
+
+def test_a_file_of_a_raw_checkpoint_is_recognised(
+    catalog: Catalog, server: HubServer, tmp_path: Path
+) -> None:
+    weights = tmp_path / "model.safetensors"
+    weights.write_text("{}")
+    server.repos["o/raw"] = Repo.of_files({"model.safetensors": weights})
+    server.repos["o/both"] = Repo.of_files({"model.safetensors": weights, "m-Q8_0.gguf": TINY})
+    for repo in ("o/raw", "o/both"):
+        message = _miss(catalog, f"{repo}:model.safetensors")
+        assert message.startswith(f"'{repo}:model.safetensors' is a raw checkpoint, and exporting")
 
 
 def test_a_repository_without_a_model(catalog: Catalog, server: HubServer, tmp_path: Path) -> None:
@@ -144,6 +161,13 @@ def test_a_local_file_has_its_own_name(tmp_path: Path, monkeypatch: pytest.Monke
         assert model.id == name
         assert model.files == (TINY,)
         assert {"tiny-qwen35", typed} - {model.id} <= set(model.aliases)
+
+
+def test_a_link_to_nothing_is_said_to_be_one(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "model-Q8_0.gguf")
+    (tmp_path / "model-Q4_0.gguf").symlink_to("gone.gguf")
+    message = _miss(Catalog(), str(tmp_path / "model-Q4_0.gguf"))
+    assert "model-Q4_0.gguf' is a link to 'gone.gguf', which is not there" in message
 
 
 def test_a_folder_with_models_gives_the_usual_one(tmp_path: Path) -> None:
