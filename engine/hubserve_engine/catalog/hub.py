@@ -5,7 +5,7 @@ slow, so it happens where the Hub is really needed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,6 +88,7 @@ class Hub:
         """
         from huggingface_hub import HfApi, errors
 
+        self.cache.check()
         if pinned := self._list_pinned(model):
             return pinned
         api = HfApi(endpoint=self._endpoint, token=self._token)
@@ -101,10 +102,11 @@ class Hub:
             ) from error
         except Exception as error:
             # The library lets its HTTP client's exceptions through; they have no base of their own.
-            reason = explain(error, self._situation(model))
-            if listing := self._list_cache(model, reason.message):
-                return listing
-            raise reason from error
+            listing = self._list_cache(model)
+            reason = explain(error, self._situation(model, in_cache=listing is not None))
+            if listing is None:
+                raise reason from error
+            return replace(listing, cached=reason.message)
         files = tuple(
             HubFile(sibling.rfilename, sibling.size, sibling.lfs.sha256 if sibling.lfs else None)
             for sibling in info.siblings or ()
@@ -180,11 +182,11 @@ class Hub:
             return None
         return listing
 
-    def _list_cache(self, model: HubModel, why: str | None = None) -> Listing | None:
+    def _list_cache(self, model: HubModel) -> Listing | None:
         cache = self.cache
         commit = cache.commit(model)
         files = tuple(HubFile(path) for path in cache.files(model, commit))
-        return Listing(model, commit, files, cached=why) if files else None
+        return Listing(model, commit, files) if files else None
 
     def _check_space(self, model: HubModel, files: Sequence[HubFile]) -> None:
         cache = self.cache
@@ -200,12 +202,32 @@ class Hub:
             )
 
     def _situation(
-        self, model: HubModel, *, path: str | None = None, revisions: tuple[str, ...] = ()
+        self,
+        model: HubModel,
+        *,
+        path: str | None = None,
+        revisions: tuple[str, ...] = (),
+        in_cache: bool = False,
     ) -> Situation:
-        from huggingface_hub import get_token
+        return Situation(
+            model,
+            self.endpoint,
+            str(self.cache.folder),
+            bool(self._token) or _has_token(),
+            path=path,
+            revisions=revisions,
+            in_cache=in_cache,
+        )
 
-        has_token = bool(self._token or get_token())
-        return Situation(model, self.endpoint, str(self.cache.folder), has_token, path, revisions)
+
+def _has_token() -> bool:
+    from huggingface_hub import get_token
+
+    try:
+        return bool(get_token())
+    except Exception:
+        # That it cannot be had is told as what it makes fail.
+        return False
 
 
 def _is_commit(revision: str) -> bool:

@@ -4,10 +4,15 @@ The layout is public: `models--owner--name` has `refs/BRANCH` with a commit in i
 `snapshots/COMMIT` with links by file name, and `blobs` with what they point to.
 """
 
+import os
 import shutil
 from pathlib import Path
 
 from hubserve_engine.catalog.model_id import HubModel
+from hubserve_engine.errors import ResolveError
+
+_VARIABLES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME")
+"""What says where the cache is, the strongest first."""
 
 
 class HubCache:
@@ -15,6 +20,24 @@ class HubCache:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def check(self) -> None:
+        """Raises ResolveError, which names the variable, where this can be no folder."""
+        variable = next((name for name in _VARIABLES if os.environ.get(name)), None)
+        named = f"{variable}={os.environ[variable]}" if variable else "HF_HOME is not set"
+        if str(self.folder).startswith("~"):
+            raise ResolveError(
+                f"{named} begins with the home folder of a user that is not there: set it to a"
+                " folder for downloaded models.",
+                param="model",
+            )
+        there = next(path for path in (self.folder, *self.folder.parents) if os.path.lexists(path))
+        if not os.path.isdir(there):
+            raise ResolveError(
+                f"The cache {str(self.folder)!r} ({named}) cannot be used, as {str(there)!r} is no"
+                f" folder: set {variable or 'HF_HOME'} to a folder for downloaded models.",
+                param="model",
+            )
 
     def commit(self, model: HubModel) -> str:
         """The commit that a revision was at when it was last seen; the revision if never."""

@@ -5,6 +5,7 @@ that is hours of somebody's evening. So large files are fetched with its HTTP fu
 partial file beside the cache's blobs, and it finds them there once they are whole and checked.
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -88,9 +89,14 @@ def _fetch(
             if done >= size:
                 return
             try:
-                http_get(
-                    url, content, resume_size=done, headers=dict(headers), displayed_filename=name
-                )
+                with _quiet_library():
+                    http_get(
+                        url,
+                        content,
+                        resume_size=done,
+                        headers=dict(headers),
+                        displayed_filename=name,
+                    )
                 return
             except HfHubHTTPError as error:
                 if error.response.status_code == _NOTHING_BEYOND:
@@ -102,6 +108,24 @@ def _fetch(
                     raise
         report(f"The connection was lost; going on with {name}")
         time.sleep(_PAUSE)
+
+
+@contextmanager
+def _quiet_library() -> Iterator[None]:
+    """Keeps the library's lines on a stalled connection out of its progress bar.
+
+    The bar shows that it stalls, and what comes of it we say.
+    """
+    logger = logging.getLogger("huggingface_hub.file_download")
+    logger.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_nothing)
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _check(partial: Path, name: str, size: int, sha256: str) -> None:

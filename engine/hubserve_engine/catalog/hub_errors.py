@@ -18,6 +18,7 @@ class Situation:
 
     `cache` is the folder of the cache, `has_token` tells whether an access token was sent along,
     `path` is the file that was being fetched, and `revisions` are those that the repository has.
+    `in_cache` tells whether some of its files are in the cache.
     """
 
     model: HubModel
@@ -26,6 +27,7 @@ class Situation:
     has_token: bool
     path: str | None = None
     revisions: tuple[str, ...] = ()
+    in_cache: bool = False
 
     @property
     def tokens_page(self) -> str:
@@ -85,6 +87,11 @@ def _sentence(error: BaseException, situation: Situation) -> str | None:
             )
         case errors.HfHubHTTPError():
             return _status(error, situation)
+        case errors.OfflineModeIsEnabled() if not situation.in_cache:
+            return (
+                f"HF_HUB_OFFLINE is set, and {model.place!r} is not in the cache"
+                f" ({situation.cache}): unset it to download the model."
+            )
         case errors.OfflineModeIsEnabled():
             return (
                 f"HF_HUB_OFFLINE is set, so {model.place!r} is looked for in the cache"
@@ -172,13 +179,20 @@ def _status(error: "HfHubHTTPError", situation: Situation) -> str:
 
 
 def _disk(error: OSError, situation: Situation) -> str | None:
+    from huggingface_hub import constants
+
     what = situation.path or situation.model.place
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"The disk of {situation.cache} is full and {what!r} is not wholly downloaded: make"
             " room there, or set HF_HOME to a folder on a larger disk."
         )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+    if error.filename and str(error.filename) == constants.HF_TOKEN_PATH:
+        return (
+            f"The access token in {error.filename!r} cannot be read ({error.strerror}): make it"
+            " readable, or set HF_TOKEN or HF_TOKEN_PATH."
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR):
         return (
             f"The cache {situation.cache} cannot be written ({error.strerror}): make it writable,"
             " or set HF_HOME to a folder that is."

@@ -128,6 +128,17 @@ def test_a_connection_cut_half_way_is_taken_up_again(
 
 
 @pytest.mark.usefixtures("small_pieces")
+def test_the_library_writes_no_line_of_its_own_into_the_progress_bar(
+    hub: Hub, server: HubServer, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.faults = [Fault("blob", times=1, cut_after=120_000)]
+    _fetch(hub, FILE)
+    assert _downloads(server) == ["whole", "bytes=100000-"]
+    assert caplog.messages == []
+    assert "Error while downloading" not in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("small_pieces")
 def test_as_long_as_something_comes_it_goes_on(hub: Hub, server: HubServer) -> None:
     server.faults = [Fault("blob", times=5, cut_after=60_000, reset=True)]
     said: list[str] = []
@@ -314,12 +325,33 @@ def test_the_variables_that_users_know(server: HubServer, tmp_path: Path) -> Non
     assert "set HF_TOKEN" in refused["error"]
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("HF_HOME", "/dev/null", "(HF_HOME=/dev/null) cannot be used, as '/dev/null' is no folder"),
+        ("HF_HUB_CACHE", "/dev/null/x", "'/dev/null' is no folder: set HF_HUB_CACHE to a folder"),
+        ("HF_HOME", "{}/with-file", "with-file/hub' is no folder: set HF_HOME to a folder"),
+        ("HF_HOME", "~nobody-has-this-name/x", "HF_HOME=~nobody-has-this-name/x begins with"),
+        ("HF_TOKEN_PATH", "/dev/null/token", "access token in '/dev/null/token' cannot be read"),
+    ],
+)
+def test_a_folder_that_can_be_none_is_said_with_its_variable(
+    server: HubServer, tmp_path: Path, variable: str, value: str, said: str
+) -> None:
+    (tmp_path / "with-file").mkdir()
+    (tmp_path / "with-file" / "hub").touch()
+    variables = {"HF_ENDPOINT": server.url, variable: value.format(tmp_path)}
+    assert said in _resolve(REPO, **variables)["error"]
+    assert not Path("~nobody-has-this-name").exists()
+
+
 def test_offline_only_the_cache_is_asked(server: HubServer, tmp_path: Path) -> None:
     variables = {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home")}
     named = f"{REPO}:Q4_K_M"
     only = f"HF_HUB_OFFLINE is set, so '{REPO}' is looked for in the cache"
     missing = _resolve(named, **variables, HF_HUB_OFFLINE="1")
-    assert missing["error"].startswith(f"{only} ({variables['HF_HOME']}/hub) only: unset it")
+    absent = f"HF_HUB_OFFLINE is set, and '{REPO}' is not in the cache"
+    assert missing["error"].startswith(f"{absent} ({variables['HF_HOME']}/hub): unset it")
     online = _resolve(named, **variables)
     server.seen.clear()
     offline = _resolve(named, **variables, HF_HUB_OFFLINE="1")
