@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 TOOLS = (
     *("bash", "cat", "chmod", "cksum", "cp", "dirname", "env", "grep", "mkdir", "mktemp"),
-    *("mv", "rm", "sed", "sleep", "sort", "tail", "touch", "tr", "uname"),
+    *("mv", "readlink", "rm", "sed", "sleep", "sort", "tail", "touch", "tr", "uname"),
 )
 
 PYTHON = """#!/usr/bin/env bash

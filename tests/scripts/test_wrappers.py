@@ -1,5 +1,7 @@
 """scripts/serve, test, fetch-models and fetch-templates: each installs, then hands over."""
 
+from pathlib import Path
+
 import pytest
 
 from .conftest import House
@@ -17,6 +19,17 @@ def test_serve_without_a_model_serves_the_demo(house: House, flags: list[str]) -
 def test_serve_passes_its_arguments_on_as_they_are(house: House) -> None:
     done = house.run("scripts/serve", "owner/repo:a file.gguf", "--port", "9000")
     assert done.stdout == "<owner/repo:a file.gguf><--port><9000>"
+
+
+def test_a_script_finds_the_project_through_links_to_it(house: House, tmp_path: Path) -> None:
+    for folder in ("bin", "links"):
+        (tmp_path / "home" / folder).mkdir(parents=True)
+    (tmp_path / "home/links/far").symlink_to(house.root / "scripts/serve")
+    (tmp_path / "home/bin/near").symlink_to("../links/far")
+    (tmp_path / "home/all").symlink_to(house.root / "scripts")
+    for link in ("home/links/far", "home/bin/near", "home/all/serve"):
+        done = house.run(str(tmp_path / link), "a.gguf")
+        assert (done.returncode, done.stdout) == (0, "<a.gguf>"), done.stderr
 
 
 def test_help_of_serve_needs_no_model(house: House) -> None:
