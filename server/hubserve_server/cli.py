@@ -1,8 +1,8 @@
 """The commands `hubserve` and `serve`. Help and wrong arguments must cost no heavy import."""
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -11,6 +11,7 @@ import typer
 from hubserve_engine.config import EngineConfig, FlashAttention, ModelConfig
 from hubserve_engine.errors import StartError
 from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
+from hubserve_server.arguments import aliases, api_keys, hosts, layers, number, origins
 from hubserve_server.settings import KEY_VARIABLE, LogLevel, Settings
 
 MODEL = ModelConfig(model="")
@@ -27,8 +28,33 @@ ModelArgument = Annotated[
     ),
 ]
 
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        print(f"hubserve {metadata.version('hubserve')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version",
+        callback=show_version,
+        is_eager=True,
+        metavar="",
+        show_default=False,
+        help="Show the version.",
+    ),
+]
+
+EXAMPLE = "serve unsloth/Qwen3.5-4B-GGUF:Q4_K_M"
+HELP = {"help_option_names": ["-h", "--help"]}
+
 hubserve = typer.Typer(
     name="hubserve",
+    context_settings=HELP,
     help="An OpenAI-compatible inference server for your own machine.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -40,15 +66,33 @@ def serve_command(
     model: ModelArgument,
     context: Annotated[
         int,
-        typer.Option("--ctx-size", "-c", min=0, help="Context in tokens; 0 chooses it."),
+        typer.Option(
+            "--ctx-size",
+            "-c",
+            parser=number(0),
+            metavar="N",
+            help="Context in tokens; 0 chooses it.",
+        ),
     ] = MODEL.context_length or 0,
     parallel: Annotated[
         int,
-        typer.Option("--parallel", "-np", min=1, max=256, help="Sequences at the same time."),
+        typer.Option(
+            "--parallel",
+            "-np",
+            parser=number(1, 256),
+            metavar="N",
+            help="Sequences at the same time.",
+        ),
     ] = MODEL.parallel,
     threads: Annotated[
         int,
-        typer.Option("--threads", "-t", min=0, max=1024, help="CPU threads; 0 chooses them."),
+        typer.Option(
+            "--threads",
+            "-t",
+            parser=number(0, 1024),
+            metavar="N",
+            help="CPU threads; 0 chooses them.",
+        ),
     ] = MODEL.threads or 0,
     gpu_layers: Annotated[
         str,
@@ -59,12 +103,18 @@ def serve_command(
     ] = MODEL.flash_attention,
     alias: Annotated[
         list[str] | None,
-        typer.Option("--alias", help="Another name for the model; may be repeated."),
+        typer.Option(
+            "--alias", metavar="NAME", help="Another name for the model; may be repeated."
+        ),
     ] = None,
     chat_template_file: Annotated[
         Path | None,
         typer.Option(
-            exists=True, dir_okay=False, readable=True, help="A Jinja file instead of the model's."
+            exists=True,
+            dir_okay=False,
+            readable=True,
+            metavar="FILE",
+            help="A Jinja file instead of the model's.",
         ),
     ] = MODEL.chat_template,
     reasoning: Annotated[
@@ -74,44 +124,61 @@ def serve_command(
         ReasoningFormat,
         typer.Option(help="auto splits thinking from the answer, none leaves it in the text."),
     ] = MODEL.reasoning_format,
-    host: Annotated[str, typer.Option(help="Name or address to listen on.")] = SETTINGS.host,
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Name or address to listen on.")
+    ] = SETTINGS.host,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any free one.")
+        int,
+        typer.Option(
+            parser=number(0, 65535), metavar="N", help="Port to listen on; 0 is any free one."
+        ),
     ] = SETTINGS.port,
     api_key: Annotated[
         list[str] | None,
-        typer.Option(help=f"Key that clients must send; may be repeated. Also {KEY_VARIABLE}."),
+        typer.Option(
+            metavar="KEY",
+            help=f"Key that clients must send; may be repeated. Also {KEY_VARIABLE}.",
+        ),
     ] = None,
     cors_origins: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="ORIGINS",
             help="Web origins allowed besides local ones, such as https://chat.example or *;"
-            " commas separate them, and it may be repeated."
+            " commas separate them, and it may be repeated.",
         ),
     ] = None,
     allowed_hosts: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="HOSTS",
             help="Host names accepted besides localhost, or *; commas separate them, and it may be"
-            " repeated."
+            " repeated.",
         ),
     ] = None,
     max_queue: Annotated[
-        int, typer.Option(min=0, help="Requests that may wait beyond those that run.")
+        int,
+        typer.Option(
+            parser=number(0),
+            metavar="N",
+            help="Requests that may wait beyond those that run.",
+        ),
     ] = ENGINE.max_queue,
     max_body: Annotated[
-        int, typer.Option(min=1, metavar="MIB", help="Largest request body, in MiB.")
+        int,
+        typer.Option(parser=number(1), metavar="MIB", help="Largest request body, in MiB."),
     ] = SETTINGS.max_body // MEBIBYTE,
     log_level: Annotated[LogLevel, typer.Option(help="What the log shows.")] = SETTINGS.log_level,
     backend: Annotated[Literal["llama_cpp", "scripted"], typer.Option(hidden=True)] = (
         ENGINE.backend
     ),
+    version: Version = False,
 ) -> int:
     """Serve a model over the OpenAI API, until Ctrl-C."""
     config = EngineConfig(
         model=ModelConfig(
             model=model,
-            aliases=tuple(alias or ()),
+            aliases=aliases(alias or ()),
             context_length=context or None,
             parallel=parallel,
             threads=threads or None,
@@ -128,44 +195,12 @@ def serve_command(
         host=host,
         port=port,
         api_keys=api_keys(api_key or (), os.environ),
-        cors_origins=split(cors_origins or ()),
-        allowed_hosts=split(allowed_hosts or ()),
+        cors_origins=origins(cors_origins or ()),
+        allowed_hosts=hosts(allowed_hosts or ()),
         max_body=max_body * MEBIBYTE,
         log_level=log_level,
     )
     return start(config, settings)
-
-
-def layers(value: str) -> int | None:
-    """A number, `all` (or -1), or `auto` (None), as llama-server takes it."""
-    words = {"all": -1, "-1": -1, "auto": None}
-    if value in words:
-        return words[value]
-    if not value.isdecimal() or int(value) > 10_000:
-        raise typer.BadParameter(
-            f"{value!r} is not a number of layers, 'all' or 'auto'.", param_hint="'--gpu-layers'"
-        )
-    return int(value)
-
-
-def api_keys(given: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys of the options, or else those of the environment, which commas separate."""
-    keys = tuple(key.strip() for key in given)
-    if not all(keys):
-        raise typer.BadParameter("an empty key protects nothing.", param_hint="'--api-key'")
-    if keys or KEY_VARIABLE not in environment:
-        return keys
-    named = split((environment[KEY_VARIABLE],))
-    if not named:
-        # Whoever sets the variable wants a key; serving without one would be the opposite.
-        raise StartError(f"{KEY_VARIABLE} is set, but holds no key. Give it one, or unset it.")
-    return named
-
-
-def split(values: Iterable[str]) -> tuple[str, ...]:
-    """The items of lists that are separated by commas."""
-    items = (item.strip() for value in values for item in value.split(","))
-    return tuple(item for item in items if item)
 
 
 def start(config: EngineConfig, settings: Settings) -> int:
@@ -179,21 +214,8 @@ def start(config: EngineConfig, settings: Settings) -> int:
     return run(Engine(config), settings, listener)
 
 
-def show_version(wanted: bool) -> None:
-    if wanted:
-        from importlib import metadata
-
-        print(f"hubserve {metadata.version('hubserve')}")
-        raise typer.Exit
-
-
 @hubserve.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
+def options(version: Version = False) -> None:
     """Options that stand before a command; their callbacks do the work."""
 
 
@@ -209,8 +231,17 @@ def invoke(app: typer.Typer, program: str) -> NoReturn:
         # Wrong arguments: the parser's own exception type has no name that is typer's to keep.
         if not hasattr(error, "format_message"):
             raise
-        complain(program, error.format_message())
+        complain(program, advise(error.format_message()))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def advise(message: str) -> str:
+    """The parser's message, with the next step where it knows none."""
+    if message.startswith("Missing argument"):
+        return f"{message} Name a model, for example: {EXAMPLE}"
+    if re.match("No such option: (-m|--model)( |$)", message):
+        return f"The model is named without an option, for example: {EXAMPLE}"
+    return message.replace("Value error, ", "")
 
 
 def complain(program: str, message: str) -> NoReturn:
@@ -226,5 +257,5 @@ def main() -> NoReturn:
 def serve() -> NoReturn:
     """`serve`, which is `hubserve serve`."""
     app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    app.command()(serve_command)
+    app.command(context_settings=HELP)(serve_command)
     invoke(app, "serve")

@@ -76,7 +76,7 @@ def test_every_flag_at_once(tmp_path: Path) -> None:
         "--log-level": "debug",
     }
     offered = re.findall(r"--[a-z-]+", run("--help", env={"COLUMNS": "200"}).stdout)
-    assert set(flags) == set(offered) - {"--help", "--port"}
+    assert set(flags) == set(offered) - {"--help", "--version", "--port"}
     model = script(tmp_path, {"say": "<think>hm</think>ok"})
     with served(model, *(word for flag in flags.items() for word in flag)) as server:
         headers = {

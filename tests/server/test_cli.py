@@ -3,8 +3,9 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -97,7 +98,16 @@ def test_flags_of_the_model(
             "cors_origins",
             ("x://a", "x://b"),
         ),
+        (["--cors-origins", "null"], "cors_origins", ("null",)),
+        (
+            ["--cors-origins", "http://[::1]:*,chrome-extension://*, https://*.a.b/"],
+            "cors_origins",
+            ("http://[::1]:*", "chrome-extension://*", "https://*.a.b/"),
+        ),
         (["--allowed-hosts", "a.lan, b.lan"], "allowed_hosts", ("a.lan", "b.lan")),
+        (["--allowed-hosts", "*"], "allowed_hosts", ("*",)),
+        (["--allowed-hosts", "my_box,10.0.0.1"], "allowed_hosts", ("my_box", "10.0.0.1")),
+        (["--allowed-hosts", "[fd00::1]"], "allowed_hosts", ("fd00::1",)),
         (["--max-body", "2"], "max_body", 2 * 1024 * 1024),
         (["--log-level", "debug"], "log_level", "debug"),
     ],
@@ -156,6 +166,26 @@ def test_an_environment_without_a_key_in_it_is_no_open_server(
         (["m", "--log-level", "loud"], "--log-level"),
         (["m", "--bogus"], "--bogus"),
         (["m", "extra"], "extra"),
+        ([], "serve unsloth/"),
+        (["-m", "x.gguf"], "named without an option, for example: serve unsloth/"),
+        (["--model", "x.gguf"], "named without an option, for example: serve unsloth/"),
+        (["m", "--model-x"], "No such option: --model-x"),
+        (["m", "--port", "abc"], "'--port': 'abc' is not a whole number from 0 to 65535."),
+        (["m", "--max-queue", "1.5"], "'--max-queue': '1.5' is not a whole number of at least 0."),
+        (["m", "-fa", "perhaps"], "'-fa': 'perhaps' is not one of 'on', 'off', 'auto'."),
+        (["m", "--alias", " "], "'--alias': "),
+        (["m", "--cors-origins", "foo"], "'foo' is not an origin; one has a scheme and no path"),
+        (["m", "--cors-origins", "foo"], "such as 'https://foo'"),
+        (["m", "--cors-origins", "https://a.b/chat"], "'https://a.b/chat' is not an origin"),
+        (["m", "--cors-origins", "https://a.b,foo"], "'foo' is not an origin"),
+        (["m", "--cors-origins", ","], "--cors-origins"),
+        (["m", "--allowed-hosts", "http://x:1"], "'http://x:1' is not a host name"),
+        (["m", "--allowed-hosts", "http://x:1"], "such as 'x'"),
+        (["m", "--allowed-hosts", "x:1"], "such as 'x'"),
+        (["m", "--allowed-hosts", "[::1]:80"], "such as '::1'"),
+        (["m", "--allowed-hosts", "*.lan"], "'*.lan' is not a host name"),
+        (["m", "--allowed-hosts", "http://["], "'http://[' is not a host name"),
+        (["m", "--allowed-hosts", ""], "--allowed-hosts"),
     ],
 )
 def test_what_is_wrong_is_one_line(
@@ -177,6 +207,34 @@ def run(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, timeout=60, **options
     )
+
+
+@pytest.mark.parametrize("program", [cli.serve, cli.main])
+def test_the_short_form_of_help(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    program: Callable[[], NoReturn],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["program", "-h"])
+    with pytest.raises(SystemExit) as caught:
+        program()
+    assert caught.value.code == 0
+    assert "--version" in capsys.readouterr().out
+
+
+def test_help_is_for_people(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert serve(monkeypatch, "--help") == 0
+    text = capsys.readouterr().out
+    assert "list[" not in text and "range" not in text
+
+
+def test_serve_has_a_version(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert serve(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out.startswith("hubserve ")
 
 
 def test_the_module_is_the_command() -> None:

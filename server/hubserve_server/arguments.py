@@ -1,0 +1,122 @@
+"""Single values of the command line: what each may be, and what to write instead where it is not.
+
+Everything here raises `typer.BadParameter`, which names the value.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import ip_address
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+import typer
+
+from hubserve_engine.errors import StartError
+from hubserve_server.settings import KEY_VARIABLE
+
+ORIGIN = re.compile(r"[a-z*][a-z0-9+.*-]*://[^/\s]+/?", re.IGNORECASE)
+HOST = re.compile(r"[a-z0-9_.-]+", re.IGNORECASE)
+
+
+def number(low: int, high: int | None = None) -> Callable[[str | int], int]:
+    """A reader of whole numbers from `low` to `high`, both included; None is no bound."""
+    bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
+
+    def read(value: str | int) -> int:
+        text = str(value).strip()
+        if re.fullmatch("-?[0-9]{1,18}", text):
+            found = int(text)
+            if found >= low and (high is None or found <= high):
+                return found
+        raise typer.BadParameter(f"{value!r} is not a whole number {bounds}.")
+
+    return read
+
+
+def layers(value: str) -> int | None:
+    """A number, `all` (or -1), or `auto` (None), as llama-server takes it."""
+    words = {"all": -1, "-1": -1, "auto": None}
+    if value in words:
+        return words[value]
+    if not value.isdecimal() or int(value) > 10_000:
+        _refuse("--gpu-layers", f"{value!r} is not a number of layers, 'all' or 'auto'.")
+    return int(value)
+
+
+def aliases(values: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(value.strip() for value in values)
+    if not all(names):
+        _refuse("--alias", "'' is no name that a request could ask for.")
+    return names
+
+
+def api_keys(given: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of the options, or else those of the environment, which commas separate.
+
+    Raises `StartError` for an environment that promises a key and has none.
+    """
+    keys = tuple(key.strip() for key in given)
+    if not all(keys):
+        _refuse("--api-key", "an empty key protects nothing.")
+    if keys or KEY_VARIABLE not in environment:
+        return keys
+    named = tuple(_items(environment[KEY_VARIABLE]))
+    if not named:
+        # Whoever sets the variable wants a key; serving without one would be the opposite.
+        raise StartError(f"{KEY_VARIABLE} is set, but holds no key. Give it one, or unset it.")
+    return named
+
+
+def origins(values: Iterable[str]) -> tuple[str, ...]:
+    """Lists of origins, which commas separate; see `Settings.cors_origins`."""
+    return tuple(_origin(item) for value in values for item in _items(value) or [value])
+
+
+def _origin(value: str) -> str:
+    if value not in ("*", "null") and not ORIGIN.fullmatch(value):
+        example = f"https://{value}" if HOST.fullmatch(value) else "https://chat.example"
+        _refuse(
+            "--cors-origins",
+            f"{value!r} is not an origin; one has a scheme and no path, such as {example!r}.",
+        )
+    return value
+
+
+def hosts(values: Iterable[str]) -> tuple[str, ...]:
+    """Lists of host names, which commas separate; see `Settings.allowed_hosts`."""
+    return tuple(_host(item) for value in values for item in _items(value) or [value])
+
+
+def _host(value: str) -> str:
+    name = value.strip("[]")
+    if value == "*" or HOST.fullmatch(name) or _is_address(name):
+        return name
+    example = _host_in(value) or "box.lan"
+    return _refuse(
+        "--allowed-hosts",
+        f"{value!r} is not a host name; one has no scheme, port or path, such as {example!r}.",
+    )
+
+
+def _host_in(address: str) -> str | None:
+    try:
+        name = urlsplit(address if "://" in address else f"//{address}").hostname or ""
+    except ValueError:
+        return None
+    return name if HOST.fullmatch(name) or _is_address(name) else None
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _items(value: str) -> list[str]:
+    return [item.strip() for item in value.split(",") if item.strip()]
+
+
+def _refuse(option: str, reason: str) -> NoReturn:
+    raise typer.BadParameter(reason, param_hint=repr(option))
