@@ -141,8 +141,8 @@ async def _stop(engine: Engine, server: HttpServer, signals: Signals, grace: flo
     running = engine.active + engine.waiting
     if grace and running:
         print(
-            f"Stopping: {running} running request{'s' if running > 1 else ''} may end within"
-            f" {grace:g} s. Ctrl-C again stops at once.",
+            f"Stopping: waiting up to {grace:g} s for {running}"
+            f" request{'s' if running > 1 else ''} to end. Ctrl-C again stops at once.",
             file=sys.stderr,
             flush=True,
         )
