@@ -9,40 +9,68 @@ from rich.text import Text
 
 from hubserve_engine.types import ModelInfo
 from hubserve_engine.units import size_text
+from hubserve_server.listener import own_address
 from hubserve_server.settings import KEY_VARIABLE, Settings
+
+ANY = ("0.0.0.0", "::")
+"""Hosts that mean all addresses of this machine."""
 
 
 def base_url(host: str, port: int) -> str:
     """The address for a client on this machine."""
     name = host.strip("[]")
-    if name in ("0.0.0.0", "::"):
+    if name in ANY:
         name = "127.0.0.1"
     return f"http://[{name}]:{port}/v1" if ":" in name else f"http://{name}:{port}/v1"
 
 
-def curl(url: str, *, with_key: bool) -> str:
-    """A command that works as it is printed; the key is taken from the environment."""
+def key_in_shell(settings: Settings) -> str:
+    """What a shell puts a key for; an option's key is not the one in our own variable."""
+    if not settings.keys_of_environment:
+        return "$KEY"
+    several = len(settings.api_keys) > 1
+    return f"${{{KEY_VARIABLE}%%,*}}" if several else f"${KEY_VARIABLE}"
+
+
+def curl(url: str, key: str | None) -> str:
+    """A command that works as it is printed; `key` is the shell's word for one."""
     body = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 32}
     parts = [f"curl {url}/chat/completions", "-H 'Content-Type: application/json'"]
-    if with_key:
-        parts.append(f'-H "Authorization: Bearer ${KEY_VARIABLE}"')
+    if key:
+        parts.append(f'-H "Authorization: Bearer {key}"')
     parts.append(f"-d {shlex.quote(json.dumps(body))}")
     return " ".join(parts)
 
 
 def count_text(count: int) -> str:
-    """A count as models are named by: "135 M", "4.02 B"."""
-    return f"{count / 1e9:.3g} B" if count >= 1e9 else f"{count / 1e6:.3g} M"
+    """A count as models are named by: "272 K", "135 M", "4.02 B"."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
+        rounded = float(f"{count / size:.3g}")
+        if rounded >= 1:
+            return f"{rounded:g} {unit}"
+    return str(count)
+
+
+def thinking_text(info: ModelInfo) -> str:
+    """What encloses the model's thinking, and what a request switches it with."""
+    if info.thinking_tags is None and info.thinking_switch is None:
+        return "none known"
+    tags = " ... ".join(info.thinking_tags or ()) or "no tags known"
+    switch = f"switch {info.thinking_switch}" if info.thinking_switch else "no switch known"
+    return f"{tags}, {switch}"
 
 
 def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str, str]]:
     """Label and value of each line."""
     named = f"  ({info.name})" if info.name else ""
     yield "Model", f"{info.id}{named}"
+    if info.aliases:
+        yield "Also", ", ".join(info.aliases)
     parameters = f"{count_text(info.parameters)} parameters, " if info.parameters else ""
     yield "Kind", f"{info.architecture}, {parameters}{info.quantization}, {size_text(info.size)}"
     sequences = f"{info.parallel} at a time"
     yield "Context", f"{info.context_length} tokens ({info.context_limit}), {sequences}"
+    yield "Thinking", thinking_text(info)
     yield "Engine", f"{info.engine} ({info.engine_reason})"
     yield "Hardware", info.hardware
     yield "Memory", size_text(info.memory)
@@ -56,9 +84,15 @@ def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str,
 
 def to_paste(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str, str]]:
     yield "Base URL", base_url(settings.host, port)
+    address = own_address() if settings.host.strip("[]") in ANY else None
+    if address:
+        yield "Elsewhere", base_url(address, port)
     yield "Model", info.id
-    key = "one of yours (--api-key)" if settings.api_keys else "anything: none is asked for"
-    yield "API key", key
+    if not settings.api_keys:
+        yield "API key", "anything: none is asked for"
+    else:
+        source = KEY_VARIABLE if settings.keys_of_environment else "--api-key"
+        yield "API key", f"{'one' if len(settings.api_keys) > 1 else 'the one'} of {source}"
 
 
 def show(console: Console, info: ModelInfo, settings: Settings, port: int) -> None:
@@ -75,9 +109,10 @@ def show(console: Console, info: ModelInfo, settings: Settings, port: int) -> No
     for label, value in to_paste(info, settings, port):
         line((f"  {label:<10}", "dim"), (value, "green"))
     line()
-    if settings.api_keys:
-        line(f"  With a key in {KEY_VARIABLE}:")
-    command = curl(base_url(settings.host, port), with_key=bool(settings.api_keys))
+    if settings.api_keys and not settings.keys_of_environment:
+        line("  With a key of --api-key in the variable KEY:")
+    key = key_in_shell(settings) if settings.api_keys else None
+    command = curl(base_url(settings.host, port), key)
     line(("  " + command, "cyan"))
     line()
     line(("  Ctrl-C stops the server.", "dim"))

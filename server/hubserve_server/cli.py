@@ -195,6 +195,7 @@ def serve_command(
         host=host,
         port=port,
         api_keys=api_keys(api_key or (), os.environ),
+        keys_of_environment=not api_key and KEY_VARIABLE in os.environ,
         cors_origins=origins(cors_origins or ()),
         allowed_hosts=hosts(allowed_hosts or ()),
         max_body=max_body * MEBIBYTE,

@@ -17,6 +17,17 @@ def listen(host: str, port: int) -> socket.socket:
         raise StartError(_explain(host, port, error)) from error
 
 
+def own_address() -> str | None:
+    """The IPv4 address by which other machines reach this one; None without a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # Sends nothing: it only asks which way that would go.
+        except OSError:
+            return None
+        address = str(probe.getsockname()[0])
+    return None if address.startswith("127.") else address
+
+
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:
     """IPv4 where a name has both, since that is what clients try for localhost."""
     found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)

@@ -30,7 +30,8 @@ LOCAL_ORIGINS = (
 class Settings:
     """Where the server listens, whom it answers, and its limits.
 
-    `port` 0 takes a free one. `api_keys` empty means that no key is asked for. `cors_origins` are
+    `port` 0 takes a free one. `api_keys` empty means that no key is asked for;
+    `keys_of_environment` that they are those of `KEY_VARIABLE`. `cors_origins` are
     allowed besides `LOCAL_ORIGINS`: `*` stands for any text, `:*` for any port or none, `*` alone
     for every origin. `allowed_hosts` are host names accepted besides the loopback ones while the
     server is bound to a loopback address; `*` alone accepts all. `max_body` is in bytes;
@@ -41,6 +42,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     api_keys: tuple[str, ...] = ()
+    keys_of_environment: bool = False
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     max_body: int = 64 * 1024 * 1024

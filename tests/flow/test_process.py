@@ -42,8 +42,9 @@ def test_the_banner_and_its_curl_command(tmp_path: Path) -> None:
     assert "Loading the model ..." in err
 
 
-def test_the_curl_command_with_a_key(tmp_path: Path) -> None:
-    environment = {"HUBSERVE_API_KEY": "secret"}
+@pytest.mark.parametrize("keys", ["secret", "secret, other"])
+def test_the_curl_command_with_a_key(tmp_path: Path, keys: str) -> None:
+    environment = {"HUBSERVE_API_KEY": keys}
     with served(script(tmp_path, {"say": "Hello"}), env=environment) as server:
         assert "secret" not in server.output
         line = next(line for line in server.output.splitlines() if "curl" in line)
@@ -52,6 +53,20 @@ def test_the_curl_command_with_a_key(tmp_path: Path) -> None:
         assert b'"Hello"' in reply.stdout, reply
         with server.client() as client:
             assert client.get("/v1/models").status_code == 401
+
+
+def test_the_curl_command_where_the_environment_has_another_key(tmp_path: Path) -> None:
+    environment = {"HUBSERVE_API_KEY": "of the environment"}
+    model = script(tmp_path, {"say": "Hello"})
+    with served(model, "--api-key", "given", env=environment) as server:
+        line = next(line for line in server.output.splitlines() if "curl" in line)
+        reply = subprocess.run(
+            ["sh", "-c", line.replace("curl", "curl -sS", 1)],
+            capture_output=True,
+            env={**environment, "KEY": "given"},
+            timeout=SAFETY,
+        )
+        assert b'"Hello"' in reply.stdout, reply
 
 
 def test_every_flag_at_once(tmp_path: Path) -> None:
@@ -159,7 +174,7 @@ def test_running_answers_may_end(tmp_path: Path, stream: bool) -> None:
         code, _, err = server.end(signal.SIGINT)
         thread.join(SAFETY)
     assert code == 0
-    assert "1 running request may end" in err
+    assert "Stopping: waiting up to 10 s for 1 request to end. Ctrl-C" in err
     text = replies[0].text
     whole = "word word word word word word word word"
     if stream:

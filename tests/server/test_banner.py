@@ -8,13 +8,14 @@ import pytest
 from rich.console import Console
 from tests.support.fake_engine import INFO, MODEL_ID
 
+from hubserve_engine.types import ModelInfo
 from hubserve_server import banner
 from hubserve_server.settings import Settings
 
 
-def shown(settings: Settings, *, info: object = INFO) -> str:
+def shown(settings: Settings, *, info: ModelInfo = INFO) -> str:
     output = io.StringIO()
-    banner.show(Console(file=output, width=40), INFO, settings, 8123)
+    banner.show(Console(file=output, width=40), info, settings, 8123)
     return output.getvalue()
 
 
@@ -31,6 +32,8 @@ def test_everything_about_the_model_is_said() -> None:
         "191 MiB",
         "http://127.0.0.1:8123/v1",
         "The template has no tools.",
+        "Also      owner/Tiny-GGUF, Tiny-Q4_K_M.gguf, Tiny-Q4_K_M, tiny",
+        "Thinking  <think> ... </think>, switch enable_thinking",
     ):
         assert fact in text
 
@@ -45,7 +48,45 @@ def test_lines_are_plain_and_never_wrapped() -> None:
 def test_keys_are_not_shown() -> None:
     text = shown(Settings(api_keys=("secret",)))
     assert "secret" not in text
+    assert "API key   the one of --api-key" in text
+    assert "With a key of --api-key in the variable KEY:" in text
+    assert '-H "Authorization: Bearer $KEY"' in text
+    assert "HUBSERVE_API_KEY" not in text
+
+
+def test_keys_of_the_environment_are_called_that() -> None:
+    text = shown(Settings(api_keys=("secret",), keys_of_environment=True))
+    assert "secret" not in text and "--api-key" not in text
+    assert "API key   the one of HUBSERVE_API_KEY" in text
     assert '-H "Authorization: Bearer $HUBSERVE_API_KEY"' in text
+    text = shown(Settings(api_keys=("a", "b"), keys_of_environment=True))
+    assert "API key   one of HUBSERVE_API_KEY" in text
+    assert '-H "Authorization: Bearer ${HUBSERVE_API_KEY%%,*}"' in text
+
+
+@pytest.mark.parametrize(
+    ("tags", "switch", "text"),
+    [
+        (None, None, "none known"),
+        (("[T]", "[/T]"), None, "[T] ... [/T], no switch known"),
+        (None, "thinking", "no tags known, switch thinking"),
+    ],
+)
+def test_what_is_known_of_thinking(
+    tags: tuple[str, str] | None, switch: str | None, text: str
+) -> None:
+    info = replace(INFO, thinking_tags=tags, thinking_switch=switch)
+    assert f"Thinking  {text}\n" in shown(Settings(), info=info)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "[::]"])
+def test_the_address_for_others(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    monkeypatch.setattr(banner, "own_address", lambda: "10.1.2.3")
+    text = shown(Settings(host=host))
+    assert "Base URL  http://127.0.0.1:8123/v1\n  Elsewhere http://10.1.2.3:8123/v1\n" in text
+    assert "10.1.2.3" not in shown(Settings())
+    monkeypatch.setattr(banner, "own_address", lambda: None)
+    assert "Elsewhere" not in shown(Settings(host=host))
 
 
 def test_an_open_server_says_so() -> None:
@@ -62,7 +103,15 @@ def test_a_name_that_looks_like_markup_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(134_515_008, "135 M"), (4_022_468_096, "4.02 B"), (60_000, "0.06 M")]
+    ("count", "text"),
+    [
+        (4_022_468_096, "4.02 B"),
+        (1_200_000_000_000, "1200 B"),
+        (999_900_000, "1 B"),
+        (134_515_008, "135 M"),
+        (271_712, "272 K"),
+        (12, "12"),
+    ],
 )
 def test_counts_as_models_are_named_by(count: int, text: str) -> None:
     assert banner.count_text(count) == text

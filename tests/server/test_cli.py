@@ -130,8 +130,10 @@ def test_flags_of_the_engine(monkeypatch: pytest.MonkeyPatch, started: list[Star
 
 def test_keys_from_the_environment(monkeypatch: pytest.MonkeyPatch, started: list[Started]) -> None:
     monkeypatch.setenv(KEY_VARIABLE, "one, two,")
-    assert parsed(monkeypatch, started)[1].api_keys == ("one", "two")
-    assert parsed(monkeypatch, started, "--api-key", "three")[1].api_keys == ("three",)
+    _, settings = parsed(monkeypatch, started)
+    assert (settings.api_keys, settings.keys_of_environment) == (("one", "two"), True)
+    _, settings = parsed(monkeypatch, started, "--api-key", "three")
+    assert (settings.api_keys, settings.keys_of_environment) == (("three",), False)
 
 
 @pytest.mark.parametrize("value", ["", " ", ",", " , "])

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from hubserve_engine.errors import StartError
-from hubserve_server.listener import listen
+from hubserve_server.listener import listen, own_address
 
 
 def test_a_free_port_is_found() -> None:
@@ -33,3 +33,11 @@ def test_a_host_that_is_not_here_is_named(host: str) -> None:
     with pytest.raises(StartError, match="--host") as caught:
         listen(host, 0)
     assert host in caught.value.message
+
+
+def test_the_address_that_others_use_is_one_of_this_machine() -> None:
+    address = own_address()
+    if address is None:
+        pytest.skip("this machine has no network")
+    with listen(address, 0) as listener:
+        assert listener.getsockname()[0] == address
