@@ -23,6 +23,8 @@ import psutil
 
 PYTHON = sys.executable
 SERVE = str(Path(sys.executable).with_name("serve"))
+SETTLED, MEASURED = 60, 150
+"""Steps after which all sequences write, and steps that are then measured."""
 FILLER = "The harbour was quiet that morning, and the boats lay still beside the long stone wall. "
 
 
@@ -69,39 +71,52 @@ def share(model: Path, threads: int, sequences: int) -> str:
 
 def print_share(model: str, threads: int, sequences: int) -> None:
     """In a process of its own: a model's steps, without any server."""
+    from llama_cpp import llama_cpp
+
     from hubserve_engine.backends.base import BackendConfig
     from hubserve_engine.backends.llama_cpp import LlamaCppBackend
     from hubserve_engine.prompt.template import ChatTemplate
     from hubserve_engine.types import Request, Sampling, SamplingOptions
     from hubserve_engine.worker.intake import Intake
     from hubserve_engine.worker.loop import Loop
-    from hubserve_engine.worker.protocol import encode
+    from hubserve_engine.worker.protocol import Step, encode
 
+    inside = 0.0
+    decode = llama_cpp.llama_decode
+
+    def timed(*arguments: object) -> int:
+        nonlocal inside
+        began = time.perf_counter()
+        code: int = decode(*arguments)
+        inside += time.perf_counter() - began
+        return code
+
+    marks: list[tuple[int, float, float]] = []
+
+    def send(step: Step) -> None:
+        encode(step)
+        if loop.clock.steps >= (SETTLED, SETTLED + MEASURED)[len(marks)]:
+            marks.append((loop.clock.steps, loop.clock.busy, inside))
+            if len(marks) == 2:
+                loop.stop()
+
+    llama_cpp.llama_decode = timed
     config = BackendConfig((model,), 8192, sequences, threads=threads)
     backend = LlamaCppBackend(config, lambda _done: None)
     template = ChatTemplate("{{ messages[0].content }}", bos="", eos="")
     intake = Intake(
         backend, template, sampling=Sampling(), reasoning="auto", reasoning_format="auto"
     )
-    loop = Loop(backend, lambda step: (encode(step), None)[1])
+    loop = Loop(backend, send)
     options = SamplingOptions(ignore_eos=True, seed=1)
     for number in range(sequences):
-        request = Request(f"Story {number}. {FILLER}", options, max_tokens=160)
+        request = Request(f"Story {number}. {FILLER}", options, max_tokens=2 * MEASURED)
         loop.submit(intake.prepare(number, request))
-    stepping = threading.Thread(target=loop.run)
-    stepping.start()
-    while loop.clock.steps < 40:  # by then all of them write
-        time.sleep(0.01)
-    steps, busy, inside = loop.clock.steps, loop.clock.busy, loop.clock.backend
-    while loop.clock.steps < 140:
-        time.sleep(0.01)
-    steps, busy, inside = (
-        loop.clock.steps - steps,
-        loop.clock.busy - busy,
-        loop.clock.backend - inside,
-    )
-    loop.stop()
-    print(f"{1 - inside / busy:.1%} of {busy / steps * 1000:.1f} ms", flush=True)
+    loop.run()
+    (first, *before), (last, *after) = marks
+    busy, decoding = (b - a for a, b in zip(before, after, strict=True))
+    milliseconds = busy / (last - first) * 1000
+    print(f"{1 - decoding / busy:.1%} of {milliseconds:.1f} ms", flush=True)
     os._exit(0)
 
 

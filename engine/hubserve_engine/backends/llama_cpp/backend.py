@@ -12,7 +12,9 @@ from hubserve_engine.backends.base import (
     Progress,
     Sampled,
 )
-from hubserve_engine.backends.llama_cpp.context import Context
+from hubserve_engine.backends.llama_cpp import candidates
+from hubserve_engine.backends.llama_cpp.candidates import Candidates
+from hubserve_engine.backends.llama_cpp.context import Context, Row
 from hubserve_engine.backends.llama_cpp.logprobs import token_logprob
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
@@ -28,6 +30,7 @@ class LlamaCppBackend:
         self._model = Model(config, progress)
         self._context = Context(self._model, config)
         self._config = config
+        self._candidates = Candidates(self._model.n_vocab)
         self._pending: list[tuple[Chunk, int]] = []
         self._suppressed = self._model.suppressed()
         self.end_tokens = self._model.end_tokens()
@@ -107,18 +110,23 @@ class LlamaCppBackend:
     def _sample(self, chunk: Chunk, row: int) -> Sampled:
         sampler = chunk.sampler
         assert isinstance(sampler, ChainSampler)
-        logits = None
-        if chunk.logprobs is not None or sampler.edits:
-            logits = self._context.logits(row)
+        logits = self._context.logits(row)
         # Probabilities are the model's own, so the row is copied before it is edited.
-        raw = logits.copy() if chunk.logprobs is not None and logits is not None else None
-        if sampler.edits and logits is not None:
+        raw = logits.copy() if chunk.logprobs is not None else None
+        if sampler.edits:
             sampler.edit(logits)
-        token: int = llama.llama_sampler_sample(sampler.chain, self._context.handle, row)
+        token = self._choose(sampler, logits, row)
         sampler.accept(token)
         if raw is None or chunk.logprobs is None:
             return Sampled(token)
         return Sampled(token, token_logprob(raw, token, chunk.logprobs, self.piece))
+
+    def _choose(self, sampler: ChainSampler, logits: Row, row: int) -> int:
+        if sampler.greedy:
+            return int(logits.argmax())
+        if 0 < sampler.top_k <= candidates.MOST and len(logits) >= candidates.SMALLEST:
+            return self._candidates.sample(sampler.chain, logits, sampler.top_k)
+        return int(llama.llama_sampler_sample(sampler.chain, self._context.handle, row))
 
     def truncate(self, slot: int, length: int) -> bool:
         return self._context.truncate(slot, length)

@@ -37,6 +37,7 @@ class Context:
         # No more than the context. Larger steps would be cut into micro-batches without regard to
         # whose tokens come out alone.
         self.batch = int(llama.llama_n_ubatch(self.handle))
+        self._rows: dict[int, Row] = {}
         self._batch = _Batch(self.batch, config.parallel)
 
     def _allocate(self, length: int) -> tuple[Any, int]:
@@ -87,7 +88,14 @@ class Context:
     def logits(self, row: int) -> Row:
         """A writable view of a row, shape (vocabulary,); valid until the next decode."""
         pointer = llama.llama_get_logits_ith(self.handle, row)
-        return np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
+        # Rows lie in one buffer, at the same few addresses in every step, and to make a view of one
+        # takes longer than most of what is done with it.
+        address = ctypes.addressof(pointer.contents)
+        view = self._rows.get(address)
+        if view is None:
+            view = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
+            self._rows[address] = view
+        return view
 
     def truncate(self, slot: int, length: int) -> bool:
         return bool(llama.llama_memory_seq_rm(self._memory, slot, length, -1))
@@ -130,10 +138,16 @@ class _Batch:
         start = 0
         for chunk in chunks:
             end = start + len(chunk.tokens)
-            self._tokens[start:end] = chunk.tokens
-            self._positions[start:end] = np.arange(chunk.position, chunk.position + end - start)
-            self._flags[start:end] = 0
-            self._slot_pointers[start:end] = self._slot_addresses[chunk.slot]
+            if end - start == 1:  # while it writes; slices of one take three times as long
+                self._tokens[start] = chunk.tokens[0]
+                self._positions[start] = chunk.position
+                self._flags[start] = 0
+                self._slot_pointers[start] = self._slot_addresses[chunk.slot]
+            else:
+                self._tokens[start:end] = chunk.tokens
+                self._positions[start:end] = np.arange(chunk.position, chunk.position + end - start)
+                self._flags[start:end] = 0
+                self._slot_pointers[start:end] = self._slot_addresses[chunk.slot]
             if chunk.sampler is not None:
                 self._flags[end - 1] = 1
             rows.append(end - 1 if chunk.sampler is not None else -1)

@@ -24,12 +24,18 @@ _MOST = 2**31 - 1
 
 
 class ChainSampler:
-    """The chain, its random numbers, and what penalties count. `biases` are final, by token id."""
+    """The chain, its random numbers, and what penalties count. `biases` are final, by token id.
+
+    `greedy`: the likeliest token is wanted. `top_k` is what the chain begins with, 0 if with
+    something else.
+    """
 
     def __init__(
         self, sampling: Sampling, prompt: Sequence[int], biases: dict[int, float], context: int
     ) -> None:
         self.chain: Any = _chain(sampling)
+        self.greedy = sampling.temperature < _COLDEST
+        self.top_k = min(max(sampling.top_k, 0), _MOST)
         self._penalties = _Penalties(sampling, prompt, context)
         self._bias_tokens = np.fromiter(biases.keys(), np.int64, len(biases))
         self._bias_values = np.fromiter(biases.values(), np.float32, len(biases))
