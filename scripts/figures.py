@@ -138,7 +138,8 @@ class Server:
         return int(psutil.Process(self.process.pid).memory_info().rss)
 
     def first_and_rate(self, prompt: str, tokens: int, streams: int = 1) -> tuple[float, float]:
-        """Seconds to the first token, the longest of all streams, and tokens/s of all together."""
+        """Seconds to the first token, the longest of all streams, and tokens/s of all together,
+        from when they were asked for."""
         firsts: list[float] = []
         began = time.perf_counter()
 
@@ -164,7 +165,7 @@ class Server:
         for thread in threads:
             thread.join()
         total = time.perf_counter() - began
-        return max(firsts), streams * (tokens - 1) / (total - min(firsts))
+        return max(firsts), streams * tokens / total
 
 
 def _has_text(line: str) -> bool:
