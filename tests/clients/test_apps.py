@@ -197,7 +197,9 @@ def test_jan(client: httpx.Client, origin: str | None) -> None:
 
 def test_jan_without_a_cap(client: httpx.Client) -> None:
     """This model never ends by itself, so the answer fills the context."""
-    texts, finish, usage = streamed(post(client, jan(chat_template_kwargs={"enable_thinking": 0})))
+    texts, finish, usage = streamed(
+        post(client, jan(chat_template_kwargs={"enable_thinking": False}))
+    )
     assert finish == "length"
     assert usage["total_tokens"] == CONTEXT
     assert texts
