@@ -12,7 +12,12 @@ from hubserve_engine.types import Sampler, Sampling
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LLAMA = ("tiny-llama", "tiny-qwen35")
-NAMES = ("scripted", *LLAMA)
+SCRIPTED: dict[str, dict[str, Any]] = {
+    "scripted": {},
+    "scripted-recurrent": {"recurrent": True},
+    "scripted-window": {"window": 16},
+}
+NAMES = (*SCRIPTED, *LLAMA)
 GREEDY = Sampling(temperature=0.0)
 RULES: list[dict[str, Any]] = [
     {"when": "for ever", "letters": 30, "then": "repeat"},
@@ -21,14 +26,26 @@ RULES: list[dict[str, Any]] = [
 
 
 def load(
-    name: str, folder: Path, *, context: int = 1024, slots: int = 4, batch: int = 256
+    name: str,
+    folder: Path,
+    *,
+    context: int = 1024,
+    slots: int = 4,
+    batch: int = 256,
+    flash_attention: bool = False,
 ) -> Backend:
     """One of `NAMES`, on one thread; a script is written into the folder."""
-    file = script(folder, *RULES) if name == "scripted" else FIXTURES / f"{name}.gguf"
+    if name in SCRIPTED:
+        kind, file = "scripted", script(folder, *RULES, **SCRIPTED[name])
+    else:
+        kind, file = "llama_cpp", FIXTURES / f"{name}.gguf"
     config = BackendConfig(
-        files=(str(file),), context_length=context, parallel=slots, batch=batch, threads=1
+        files=(str(file),),
+        context_length=context,
+        parallel=slots,
+        batch=batch,
+        flash_attention=flash_attention,
     )
-    kind = "scripted" if name == "scripted" else "llama_cpp"
     return backends.load(kind, config, lambda _done: None)
 
 

@@ -35,15 +35,17 @@ class Capabilities:
     """What the state allows. Sizes are in tokens.
 
     `context_length` is shared by all slots. `truncate`: a slot can be cut back to any shorter
-    length. `fork`: "whole" copies a slot as it stands (a recurrent state has no past), "none"
-    cannot copy. `min_chunk`: prompt chunks of at least this many tokens give the same numbers
-    however the prompt is cut.
+    length. `restore_truncates`: so can one that `load` has filled; what is saved of a sliding
+    window is no more than the window. `fork`: "whole" copies a slot as it stands (a recurrent state
+    has no past), "none" cannot copy. `min_chunk`: prompt chunks of at least this many tokens give
+    the same numbers however the prompt is cut.
     """
 
     context_length: int
     slots: int
     max_batch: int
     truncate: bool
+    restore_truncates: bool
     fork: Literal["whole", "none"]
     min_chunk: int = 1
 
@@ -99,6 +101,11 @@ class Backend(Protocol):
     def loaded(self) -> Loaded: ...
 
     @property
+    def state_key(self) -> str:
+        """Beside the weights, all that must be equal for a saved state to be right here."""
+        ...
+
+    @property
     def end_tokens(self) -> frozenset[int]:
         """Tokens that end an answer."""
         ...
@@ -134,6 +141,27 @@ class Backend(Protocol):
 
     def remove(self, slot: int) -> None:
         """Empty a slot."""
+        ...
+
+    def state_size(self, slot: int) -> int:
+        """How many bytes `save` would give; 0 for an empty slot."""
+        ...
+
+    def save(self, slot: int) -> memoryview | None:
+        """A slot's whole state, which stays as it is; between steps only.
+
+        The bytes are the backend's until the next `save`, which overwrites them: copy what is to be
+        kept. None: the slot is empty, or there is no memory for a copy.
+        """
+        ...
+
+    def load(self, slot: int, state: bytes | memoryview) -> bool:
+        """Put a saved state into an empty slot, which then goes on as the saved one would have.
+
+        False: there is no room, or these bytes are no state for a context such as this; the slot is
+        empty then, and the others are as they were. A state of other weights with the same shapes
+        is not recognised, nor are numbers in it that have changed.
+        """
         ...
 
     def close(self) -> None: ...

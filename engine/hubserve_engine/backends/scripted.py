@@ -23,6 +23,7 @@ from hubserve_engine.backends.base import (
     NoRoom,
     Sampled,
 )
+from hubserve_engine.backends.scripted_slot import Kind, Slot
 from hubserve_engine.errors import LoadError
 from hubserve_engine.types import Sampler, Sampling, TokenLogprob, TokenProbability
 
@@ -57,11 +58,16 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The first rule that fits counts; without one, the end of the prompt is repeated."""
+    """The first rule that fits counts; without one, the end of the prompt is repeated.
+
+    `recurrent` and `window` say how slots can be cut back, see `scripted_slot.Kind`.
+    """
 
     rules: tuple[Rule, ...] = ()
     template: str = _TEMPLATE
     context: int | None = None
+    recurrent: bool = False
+    window: int = 0
     load_seconds: float = 0.0
     load_error: str | None = None
 
@@ -86,7 +92,7 @@ class _ScriptedSampler:
 
 
 class ScriptedBackend:
-    """Slots are plain lists of tokens; their sum is what the context holds."""
+    """Slots are hardly more than lists of tokens; their sum is what the context holds."""
 
     end_tokens = frozenset((_END,))
 
@@ -102,7 +108,8 @@ class ScriptedBackend:
             context_length=self._script.context or config.context_length,
             slots=config.parallel,
             max_batch=config.batch,
-            truncate=True,
+            truncate=not self._script.recurrent,
+            restore_truncates=not (self._script.recurrent or self._script.window),
             fork="whole",
         )
         self.loaded = Loaded(
@@ -118,8 +125,11 @@ class ScriptedBackend:
             eos="<|im_end|>",
             special_tokens=frozenset(_SPECIAL),
         )
-        self._slots: list[list[int]] = [[] for _ in range(config.parallel)]
+        self._kind = Kind(self._script.recurrent, self._script.window)
+        self.state_key = f"scripted {self._kind}"
+        self._slots = [Slot(self._kind) for _ in range(config.parallel)]
         self._pending: list[Chunk] = []
+        self._saved = bytearray()
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         tokens: list[int] = []
@@ -156,15 +166,19 @@ class ScriptedBackend:
     def launch(self, chunks: Sequence[Chunk]) -> None:
         total = sum(len(c.tokens) for c in chunks)
         assert 0 < total <= self.capabilities.max_batch, f"{total} tokens in one step"
-        if sum(map(len, self._slots)) + total > self.capabilities.context_length:
+        if not self._fits(total):
             raise NoRoom
         for chunk in chunks:
-            slot = self._slots[chunk.slot]
+            slot = self._slots[chunk.slot].tokens
             assert chunk.position == len(slot), f"{chunk.position} after {len(slot)} tokens"
             slot.extend(chunk.tokens)
             if isinstance(chunk.sampler, _ScriptedSampler) and chunk.sampler.rule.seconds:
                 time.sleep(chunk.sampler.rule.seconds * len(chunk.tokens))
         self._pending = [c for c in chunks if c.sampler is not None]
+
+    def _fits(self, tokens: int) -> bool:
+        held = sum(len(slot.tokens) for slot in self._slots)
+        return held + tokens <= self.capabilities.context_length
 
     def collect(self) -> list[Sampled]:
         sampled = [self._sample(chunk) for chunk in self._pending]
@@ -174,7 +188,7 @@ class ScriptedBackend:
     def _sample(self, chunk: Chunk) -> Sampled:
         sampler = chunk.sampler
         assert isinstance(sampler, _ScriptedSampler)
-        assert self._slots[chunk.slot] == sampler.tokens, "a slot holds something else"
+        assert self._slots[chunk.slot].tokens == sampler.tokens, "a slot holds something else"
         token = sampler.next()
         if chunk.logprobs is None:
             return Sampled(token)
@@ -184,17 +198,35 @@ class ScriptedBackend:
         return Sampled(token, TokenLogprob(chosen, tuple(top[: chunk.logprobs])))
 
     def truncate(self, slot: int, length: int) -> bool:
-        assert length <= len(self._slots[slot]), f"cut to {length} of {len(self._slots[slot])}"
-        del self._slots[slot][length:]
-        return True
+        return self._slots[slot].truncate(length)
 
     def fork(self, source: int, target: int) -> bool:
-        assert not self._slots[target], "the target of a copy is not empty"
-        self._slots[target] = list(self._slots[source])
+        assert not self._slots[target].tokens, "the target of a copy is not empty"
+        self._slots[target] = self._slots[source].fork()
         return True
 
     def remove(self, slot: int) -> None:
-        self._slots[slot].clear()
+        self._slots[slot] = Slot(self._kind)
+
+    def state_size(self, slot: int) -> int:
+        return self._slots[slot].size()
+
+    def save(self, slot: int) -> memoryview | None:
+        assert not self._pending, "saving within a step"
+        if not self._slots[slot].tokens:
+            return None
+        self._saved[:] = bytes(len(self._saved))  # whoever still looks at the last one shall see it
+        self._saved = bytearray(self._slots[slot].save())
+        return memoryview(self._saved).toreadonly()
+
+    def load(self, slot: int, state: bytes | memoryview) -> bool:
+        assert not self._pending, "loading within a step"
+        assert not self._slots[slot].tokens, "the slot to load into is not empty"
+        loaded = Slot.load(self._kind, bytes(state))
+        if loaded is None or not self._fits(len(loaded.tokens)):
+            return False
+        self._slots[slot] = loaded
+        return True
 
     def close(self) -> None:
         self._slots.clear()

@@ -1,11 +1,22 @@
 """What the loop trusts of a backend, whichever it is: one suite for all."""
 
+import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.backends import GREEDY, NAMES, load, read, sample, tokens_of, write
+from tests.support.backends import (
+    GREEDY,
+    LLAMA,
+    NAMES,
+    SCRIPTED,
+    load,
+    read,
+    sample,
+    tokens_of,
+    write,
+)
 
 from hubserve_engine.backends.base import Backend, Chunk, NoRoom
 from hubserve_engine.types import Sampling
@@ -176,6 +187,142 @@ def test_an_emptied_slot_is_as_good_as_new(
     backend.remove(0)
     backend.remove(0)
     assert write(backend, 0, prompt, 12) == expected
+
+
+def saved(backend: Backend, slot: int) -> bytes:
+    state = backend.save(slot)
+    assert state is not None and len(state) == backend.state_size(slot)
+    return bytes(state)
+
+
+def test_a_saved_slot_goes_on_as_if_it_had_never_been_away(
+    backend: Backend, prompt: list[int], other: list[int], expected: list[int]
+) -> None:
+    read(backend, 0, prompt[:-8])
+    state = saved(backend, 0)
+    # It has not changed what it saved.
+    assert write(backend, 0, prompt, 12, known=len(prompt) - 8) == expected
+    backend.remove(0)
+    write(backend, 1, other, 5)
+    for slot in (0, 2):
+        assert backend.load(slot, state)
+        assert write(backend, slot, prompt, 12, known=len(prompt) - 8) == expected
+
+
+def test_a_slot_that_was_loaded_is_like_any_other(
+    backend: Backend, prompt: list[int], other: list[int], expected: list[int]
+) -> None:
+    """It can be copied, and saved again with the tokens that it shares with its copy."""
+    read(backend, 0, prompt[:-16])
+    assert backend.load(1, saved(backend, 0))
+    assert backend.fork(1, 2)
+    read(backend, 1, other, len(prompt) - 16)
+    read(backend, 2, prompt[-16:-8], len(prompt) - 16)
+    state = saved(backend, 2)
+    for slot in range(3):
+        backend.remove(slot)
+    assert backend.load(3, state)
+    assert write(backend, 3, prompt, 12, known=len(prompt) - 8) == expected
+
+
+def test_a_loaded_slot_can_be_cut_back_or_says_that_it_cannot(
+    backend: Backend, prompt: list[int], other: list[int], expected: list[int]
+) -> None:
+    read(backend, 0, prompt)
+    read(backend, 0, other, len(prompt))
+    state = saved(backend, 0)
+    backend.remove(0)
+    cut = []
+    for length in (8, len(prompt) // 2, len(prompt) - 8):
+        assert backend.load(0, state)
+        cut.append(backend.truncate(0, length))
+        if cut[-1]:
+            assert write(backend, 0, prompt, 12, known=length) == expected
+        else:
+            # Nothing has changed.
+            assert saved(backend, 0) == state
+        backend.remove(0)
+    assert all(cut) or not backend.capabilities.restore_truncates
+
+
+def test_an_empty_slot_has_no_state(backend: Backend, prompt: list[int]) -> None:
+    assert backend.state_size(0) == 0
+    assert backend.save(0) is None
+    read(backend, 0, prompt)
+    backend.remove(0)
+    assert backend.save(0) is None
+
+
+@pytest.fixture
+def strangers(name: str, tmp_path: Path) -> list[bytes]:
+    """States of other kinds of models, and of this one under other settings."""
+    states = []
+    for each, fa in [*((each, False) for each in NAMES if each != name), (name, True)]:
+        if each == name and each in SCRIPTED:
+            continue
+        backend = load(each, tmp_path, flash_attention=fa)
+        read(backend, 0, tokens_of(backend, OTHER))
+        states.append(saved(backend, 0))
+        backend.close()
+    return states
+
+
+def test_what_is_no_state_is_not_loaded(
+    strangers: list[bytes],
+    backend: Backend,
+    prompt: list[int],
+    other: list[int],
+    expected: list[int],
+) -> None:
+    alone = write(backend, 1, other, 8)
+    backend.remove(1)
+    sampler = backend.sampler(GREEDY, other)
+    written = [sample(backend, 1, other, 0, sampler).token]
+
+    read(backend, 0, prompt)
+    state = saved(backend, 0)
+    backend.remove(0)
+    ends = {0, 1, 3, 4, 8, 16, 100, len(state) // 2, len(state) * 3 // 4, len(state) - 1}
+    garbage = random.Random(1).randbytes(len(state))
+    wrong = [state[:end] for end in ends] + [state + b"\0", garbage, bytes(len(state))]
+    for data in (*wrong, *strangers):
+        assert not backend.load(0, data)
+        assert backend.state_size(0) == 0
+
+    assert write(backend, 0, prompt, 12) == expected
+    while len(written) < 8:
+        position = len(other) + len(written) - 1
+        written.append(sample(backend, 1, written[-1:], position, sampler).token)
+    assert written == alone
+
+
+def test_a_state_that_finds_no_room_changes_nothing(name: str, tmp_path: Path) -> None:
+    backend = load(name, tmp_path, context=256, batch=256)
+    text = tokens_of(backend, TEXT * 6)
+    long, other = text[:180], text[40:140]
+    read(backend, 0, long)
+    state = saved(backend, 0)
+    backend.remove(0)
+    expected = write(backend, 1, other, 8)
+    backend.remove(1)
+
+    read(backend, 1, other[:-8])
+    assert not backend.load(0, state)
+    assert backend.state_size(0) == 0
+    assert write(backend, 1, other, 8, known=len(other) - 8) == expected
+    backend.remove(1)
+    assert backend.load(0, state)
+    backend.close()
+
+
+def test_the_key_tells_what_a_state_depends_on(name: str, tmp_path: Path) -> None:
+    keys = set()
+    for each, fa in ((name, False), (name, False), *((n, False) for n in NAMES), (name, True)):
+        backend = load(each, tmp_path, flash_attention=fa)
+        keys.add(backend.state_key)
+        backend.close()
+    assert "" not in keys
+    assert len(keys) == (len(SCRIPTED) + 1 + (name in LLAMA))
 
 
 def test_what_does_not_fit_changes_nothing(name: str, tmp_path: Path) -> None:

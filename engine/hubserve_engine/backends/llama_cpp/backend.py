@@ -39,9 +39,11 @@ class LlamaCppBackend:
             slots=config.parallel,
             max_batch=self._context.batch,
             truncate=not self._model.recurrent,
+            restore_truncates=not (self._model.recurrent or self._model.window),
             fork="whole",
             min_chunk=8,
         )
+        self.state_key = self._context.state_key
         self.loaded = self._describe()
 
     def _describe(self) -> Loaded:
@@ -137,6 +139,15 @@ class LlamaCppBackend:
 
     def remove(self, slot: int) -> None:
         self._context.remove(slot)
+
+    def state_size(self, slot: int) -> int:
+        return self._context.state.size(slot)
+
+    def save(self, slot: int) -> memoryview | None:
+        return self._context.state.save(slot)
+
+    def load(self, slot: int, state: bytes | memoryview) -> bool:
+        return self._context.state.load(slot, state)
 
     def close(self) -> None:
         self._context.close()

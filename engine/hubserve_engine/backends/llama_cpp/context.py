@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hubserve_engine.backends.base import BackendConfig, Chunk, NoRoom
 from hubserve_engine.backends.llama_cpp import library
 from hubserve_engine.backends.llama_cpp.model import Model
+from hubserve_engine.backends.llama_cpp.state import State, key
 from hubserve_engine.errors import LoadError
 
 _SMALLEST_CONTEXT = 512
@@ -34,6 +35,8 @@ class Context:
         if not self._memory:
             self.close()
             raise LoadError("This model keeps no state between tokens, so it cannot write text.")
+        self.state = State(self.handle, self._memory)
+        self.state_key = key(model, self._params(self.length), self.length)
         # No more than the context. Larger steps would be cut into micro-batches without regard to
         # whose tokens come out alone.
         self.batch = int(llama.llama_n_ubatch(self.handle))
@@ -98,6 +101,11 @@ class Context:
         return view
 
     def truncate(self, slot: int, length: int) -> bool:
+        first = llama.llama_memory_seq_pos_min(self._memory, slot)
+        if first > 0 and 0 < length < first + self._model.window - 1:
+            # A loaded state has no more than the window. llama.cpp would cut further back and then
+            # read on without what the window should hold.
+            return False
         return bool(llama.llama_memory_seq_rm(self._memory, slot, length, -1))
 
     def fork(self, source: int, target: int) -> None:

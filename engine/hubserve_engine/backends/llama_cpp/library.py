@@ -8,6 +8,7 @@ import ctypes
 import os
 from collections import deque
 
+import llama_cpp
 import llama_cpp.llama_cpp as llama
 
 _WARNING = 3
@@ -29,6 +30,16 @@ def initialize() -> None:
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     llama.llama_log_set(_on_log, ctypes.c_void_p(0))
     llama.llama_backend_init()
+
+
+def version() -> str:
+    """The binding's version, and the commit of ggml where the library tells it."""
+    try:
+        commit = llama._lib.ggml_commit
+    except AttributeError:
+        return str(llama_cpp.__version__)
+    commit.restype = ctypes.c_char_p
+    return f"{llama_cpp.__version__}+{commit().decode()}"
 
 
 def problems(*, clear: bool = True) -> list[str]:

@@ -64,6 +64,11 @@ class Model:
             llama.llama_model_is_recurrent(self.handle) or llama.llama_model_is_hybrid(self.handle)
         )
 
+    @property
+    def window(self) -> int:
+        """The tokens that sliding-window layers see; 0 where there are no such layers."""
+        return int(llama.llama_model_n_swa(self.handle))
+
     def end_tokens(self) -> frozenset[int]:
         return frozenset(t for t in range(self.n_vocab) if llama.llama_vocab_is_eog(self.vocab, t))
 

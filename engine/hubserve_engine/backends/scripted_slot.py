@@ -1,0 +1,68 @@
+"""A slot of the scripted backend: tokens, which can be saved, and cannot always be cut back."""
+
+import struct
+import zlib
+from array import array
+from dataclasses import dataclass, field
+
+_HEAD = struct.Struct("<IIII")
+"""What a saved state begins with: its kind, `Slot.first`, the number of tokens, a checksum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`recurrent` states cannot be cut back. `window` is how many tokens of a slot a saved state
+    has, as with sliding-window layers; 0 is all."""
+
+    recurrent: bool
+    window: int
+
+
+@dataclass(slots=True)
+class Slot:
+    """A sequence's tokens, of which those before `first` were not in the state that was loaded."""
+
+    kind: Kind
+    tokens: list[int] = field(default_factory=list)
+    first: int = 0
+
+    def truncate(self, length: int) -> bool:
+        assert length <= len(self.tokens), f"cut to {length} of {len(self.tokens)}"
+        if self.kind.recurrent and 0 < length < len(self.tokens):
+            return False
+        if self.first and 0 < length < self.first + self.kind.window - 1:
+            return False
+        del self.tokens[length:]
+        if not self.tokens:
+            self.first = 0
+        return True
+
+    def fork(self) -> "Slot":
+        return Slot(self.kind, list(self.tokens), self.first)
+
+    def size(self) -> int:
+        return _HEAD.size + 4 * len(self.tokens) if self.tokens else 0
+
+    def save(self) -> bytes:
+        first = self.first
+        if self.kind.window:
+            first = max(first, len(self.tokens) - self.kind.window)
+        body = array("i", self.tokens).tobytes()
+        return _HEAD.pack(_mark(self.kind), first, len(self.tokens), zlib.crc32(body)) + body
+
+    @classmethod
+    def load(cls, kind: Kind, state: bytes) -> "Slot | None":
+        """None for bytes that no slot of this kind has saved."""
+        body = state[_HEAD.size :]
+        if not body:
+            return None
+        mark, first, count, checksum = _HEAD.unpack_from(state)
+        if mark != _mark(kind) or len(body) != 4 * count or zlib.crc32(body) != checksum:
+            return None
+        tokens = array("i")
+        tokens.frombytes(body)
+        return cls(kind, tokens.tolist(), first)
+
+
+def _mark(kind: Kind) -> int:
+    return zlib.crc32(repr(kind).encode())
