@@ -11,6 +11,11 @@ from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
 
 FlashAttention = Literal["on", "off", "auto"]
 
+LONGEST_TEXT = 4 * 2**20
+"""Characters that one question about a text may have."""
+MOST_TOKENS = 2**18
+"""Tokens whose texts one question may ask for."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:

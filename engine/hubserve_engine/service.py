@@ -2,14 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 
 from hubserve_engine.backends.base import BackendConfig
 from hubserve_engine.catalog import Catalog, ResolvedModel
-from hubserve_engine.config import EngineConfig, ModelConfig
-from hubserve_engine.errors import Busy, Cancelled, Loading, ModelNotFound, StartError
+from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig, ModelConfig
+from hubserve_engine.errors import (
+    Busy,
+    Cancelled,
+    InvalidRequest,
+    Loading,
+    ModelNotFound,
+    StartError,
+)
 from hubserve_engine.gpus import detect_gpus
 from hubserve_engine.hardware import Hardware, detect
 from hubserve_engine.rehearsal import scripted
@@ -35,6 +42,7 @@ class Engine:
         self._start: asyncio.Task[ModelInfo] | None = None
         self._stage: Stage = "starting"
         self._requests = 0
+        self._questions = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._closing = False
@@ -127,27 +135,57 @@ class Engine:
         if not self._requests:
             self._quiet.set()
 
+    @contextmanager
+    def _question(self) -> Iterator[None]:
+        """Counts one in. As many may wait as requests may, since all are prepared one by one."""
+        config = self._config
+        if self._closing:
+            raise Cancelled("The server is stopping.")
+        if self._questions >= config.model.parallel + config.max_queue:
+            raise Busy(f"{self._questions} questions wait for their answers; try again soon.")
+        self._questions += 1
+        try:
+            yield
+        finally:
+            self._questions -= 1
+
     async def _worker(self) -> WorkerHandle:
         _ = self.info
         assert self._supervisor is not None
         return await self._supervisor.worker()
 
     async def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
-        worker = await self._worker()
-        return await worker.tokenize(text, add_special=add_special, parse_special=parse_special)
+        """The tokens of a text. Raises InvalidRequest, or Busy."""
+        if len(text) > LONGEST_TEXT:
+            raise InvalidRequest(
+                f"The text has {len(text)} characters; at most {LONGEST_TEXT} are tokenized at"
+                " once, so send it in parts.",
+                param="content",
+            )
+        with self._question():
+            worker = await self._worker()
+            return await worker.tokenize(text, add_special=add_special, parse_special=parse_special)
 
     async def pieces(self, tokens: Sequence[int]) -> list[bytes]:
-        """The bytes of each token, special ones as their texts. Raises InvalidRequest."""
-        worker = await self._worker()
-        return await worker.pieces(tuple(tokens))
+        """The bytes of each token, special ones as their texts. Raises InvalidRequest, or Busy."""
+        if len(tokens) > MOST_TOKENS:
+            raise InvalidRequest(
+                f"These are {len(tokens)} tokens; at most {MOST_TOKENS} are made text at once, so"
+                " send them in parts.",
+                param="tokens",
+            )
+        with self._question():
+            worker = await self._worker()
+            return await worker.pieces(tuple(tokens))
 
     async def detokenize(self, tokens: Sequence[int]) -> str:
         return b"".join(await self.pieces(tokens)).decode("utf-8", "replace")
 
     async def render(self, chat: Chat) -> Rendered:
-        """A chat as the model's template renders it. Raises PromptError."""
-        worker = await self._worker()
-        return await worker.render(chat)
+        """A chat as the model's template renders it. Raises PromptError, or Busy."""
+        with self._question():
+            worker = await self._worker()
+            return await worker.render(chat)
 
     async def _load(self) -> ModelInfo:
         config = self._config

@@ -12,7 +12,7 @@ import pytest
 from tests.support.process import SAFETY, script
 from tests.support.workers import text
 
-from hubserve_engine.config import EngineConfig, ModelConfig
+from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig, ModelConfig
 from hubserve_engine.errors import (
     Busy,
     Cancelled,
@@ -304,3 +304,26 @@ def test_closing_ends_what_does_not_end_in_time(
 
 def test_closing_what_was_never_started(run: Run[Any], tmp_path: Path) -> None:
     run(engine_of(script(tmp_path)).close())
+
+
+def test_more_than_one_question_may_hold_is_refused_with_the_limit(
+    shared: Engine, run: Run[Any]
+) -> None:
+    with pytest.raises(InvalidRequest, match=str(LONGEST_TEXT)):
+        run(shared.tokenize("a" * (LONGEST_TEXT + 1), add_special=False, parse_special=False))
+    with pytest.raises(InvalidRequest, match=str(MOST_TOKENS)):
+        run(shared.detokenize([65] * (MOST_TOKENS + 1)))
+    assert run(shared.detokenize([65] * MOST_TOKENS)) == "A" * MOST_TOKENS
+
+
+def test_questions_beyond_the_queue_are_turned_away(shared: Engine, run: Run[Any]) -> None:
+    async def ask() -> list[object]:
+        questions = (
+            shared.tokenize("ab", add_special=False, parse_special=False) for _ in range(12)
+        )
+        return await asyncio.gather(*questions, return_exceptions=True)
+
+    for _ in range(2):
+        answers = run(ask())
+        assert answers[:8] == [[97, 98]] * 8
+        assert all(isinstance(answer, Busy) for answer in answers[8:])

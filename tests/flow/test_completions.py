@@ -8,7 +8,7 @@ from tests.support.asgi import ask
 from tests.support.fake_engine import MODEL_ID, FakeEngine
 from tests.support.live_server import error_of, events, live
 
-from hubserve_engine.errors import WorkerDied
+from hubserve_engine.errors import ContextOverflow, WorkerDied
 from hubserve_engine.types import Request
 
 
@@ -72,6 +72,18 @@ def test_echo(streaming: bool, prompt: object, expected: str) -> None:
     response = complete(FakeEngine(), prompt=prompt, echo=True, stream=streaming)
     chunks = events(response.text) if streaming else [response.json()]
     assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == expected
+
+
+def test_a_prompt_that_is_refused_is_not_repeated() -> None:
+    engine = FakeEngine(error=ContextOverflow(7, 5, param="prompt"))
+    response = complete(engine, prompt=[999], echo=True)
+    assert error_of(response)["code"] == "context_length_exceeded"
+
+
+def test_a_prompt_that_cannot_be_repeated_ends_the_request() -> None:
+    engine = FakeEngine(endless=True)
+    assert complete(engine, prompt=[999], echo=True).status_code == 400
+    assert engine.left.is_set()
 
 
 def test_token_prompts_reach_the_engine_as_they_are() -> None:

@@ -5,6 +5,8 @@ from tests.support.asgi import ask
 from tests.support.fake_engine import FakeEngine
 from tests.support.live_server import error_of
 
+from hubserve_engine.config import LONGEST_TEXT
+
 
 @pytest.mark.parametrize(
     ("body", "tokens"),
@@ -47,6 +49,9 @@ def test_detokenize() -> None:
         ("/detokenize", {"tokens": [True]}, "tokens"),
         ("/detokenize", {"tokens": [2**40]}, "tokens"),
         ("/detokenize", {"tokens": [999]}, "tokens"),
+        ("/tokenize", {"content": "x" * (LONGEST_TEXT + 1)}, "content"),
+        ("/tokenize", {"content": ["x" * LONGEST_TEXT, 5, "x"]}, "content"),
+        ("/tokenize", {"content": ["x"] * 257}, "content"),
         ("/apply-template", {}, "messages"),
     ],
 )

@@ -2,7 +2,7 @@
 
 A step is `launch` (hand the work over) and `collect` (wait for it and sample), so that a backend on
 a GPU can work while the loop prepares output. Only the thread that owns the backend may call it,
-but for `tokenize`, `piece` and `sampler`, which any thread may call.
+but for `longest_piece`, `tokenize`, `piece` and `sampler`, which any thread may call.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,6 +108,11 @@ class Backend(Protocol):
     @property
     def end_tokens(self) -> frozenset[int]:
         """Tokens that end an answer."""
+        ...
+
+    @property
+    def longest_piece(self) -> int:
+        """Bytes of a text that one token stands for, at most. To find out may take a moment."""
         ...
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:

@@ -95,6 +95,7 @@ class ScriptedBackend:
     """Slots are hardly more than lists of tokens; their sum is what the context holds."""
 
     end_tokens = frozenset((_END,))
+    longest_piece = max(map(len, _SPECIAL))
 
     def __init__(self, config: BackendConfig) -> None:
         try:

@@ -5,21 +5,31 @@ import threading
 from collections.abc import Iterator
 from queue import SimpleQueue
 
-from hubserve_engine.worker.protocol import FrameBuffer, FromWorker, encode
+from hubserve_engine.worker.protocol import (
+    FrameBuffer,
+    FromWorker,
+    PieceList,
+    Text,
+    Tokens,
+    encode,
+)
 
 _READ = 1 << 18
 _MOST_UNSENT = 64 << 20
 
+Answer = Tokens | PieceList | Text
+
 
 class Channel:
     """`send` may be called from any thread. A server that takes nothing for long ends the worker:
-    `send` raises BrokenPipeError once 64 MiB are waiting or the socket is gone."""
+    `send` raises BrokenPipeError where 64 MiB are waiting already, or the socket is gone."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
-        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[bytes, bool] | None] = SimpleQueue()
         self._unsent = 0
         self._lock = threading.Lock()
+        self._no_answer_waits = threading.Semaphore()
         self._broken = False
         self._writer = threading.Thread(target=self._write, name="writer", daemon=True)
         self._writer.start()
@@ -27,20 +37,36 @@ class Channel:
     def send(self, message: FromWorker) -> None:
         frame = encode(message)
         with self._lock:
-            self._unsent += len(frame)
             if self._broken or self._unsent > _MOST_UNSENT:
                 raise BrokenPipeError("the server takes no messages")
-        self._queue.put(frame)
+            self._unsent += len(frame)
+        self._queue.put((frame, False))
+
+    def answer(self, message: Answer) -> None:
+        """Send what may be large, as soon as the answer before it is written: for a thread that
+        may wait. It says nothing of the server how many bytes of answers it has still to take.
+
+        Raises TooLong, or BrokenPipeError.
+        """
+        frame = encode(message)
+        self._no_answer_waits.acquire()
+        if self._broken:
+            self._no_answer_waits.release()
+            raise BrokenPipeError("the server is gone")
+        self._queue.put((frame, True))
 
     def _write(self) -> None:
-        while (frame := self._queue.get()) is not None:
+        while (entry := self._queue.get()) is not None:
+            frame, is_answer = entry
             try:
                 self._socket.sendall(frame)
             except OSError:
                 self._broken = True
-                return
-            with self._lock:
-                self._unsent -= len(frame)
+            if is_answer:
+                self._no_answer_waits.release()
+            else:
+                with self._lock:
+                    self._unsent -= len(frame)
 
     def receive(self) -> Iterator[bytes]:
         """Message bodies until the server closes its end."""

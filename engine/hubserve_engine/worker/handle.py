@@ -16,7 +16,7 @@ from hubserve_engine.errors import Cancelled, EngineError, InvalidRequest, Worke
 from hubserve_engine.types import Chat, Completed, Event, Rendered, Request
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.failures import error_of
-from hubserve_engine.worker.protocol import FrameBuffer, FromWorker, ToWorker, encode
+from hubserve_engine.worker.protocol import FrameBuffer, FromWorker, TooLong, ToWorker, encode
 
 logger = logging.getLogger(__name__)
 
@@ -134,6 +134,8 @@ class WorkerHandle:
             raise self._death
         try:
             frame = encode(message)
+        except TooLong as error:
+            raise InvalidRequest(f"The request is too long: {error}. Send less.") from error
         except (OverflowError, RecursionError, UnicodeError) as error:
             raise InvalidRequest(
                 f"The request holds a value of no use to a model: {error}."

@@ -55,9 +55,6 @@ class Intake:
         context = self._backend.capabilities.context_length
         if not tokens:
             raise InvalidRequest("The prompt is empty; send at least one token.", param="prompt")
-        if len(tokens) >= context:
-            param = "messages" if isinstance(request.prompt, Chat) else "prompt"
-            raise ContextOverflow(len(tokens) + 1, context, param=param)
         sampling = request.sampling.over(self._sampling)
         limit = min(context, len(tokens) + (request.max_tokens or context))
         stops = request.stop
@@ -80,19 +77,43 @@ class Intake:
         return generation
 
     def _tokenize(self, request: Request) -> tuple[list[int], bool]:
-        """The prompt's tokens, and whether it ends inside thinking."""
+        """The prompt's tokens, and whether it ends inside thinking.
+
+        What cannot fit is refused before much is done with it.
+        """
         prompt = request.prompt
         if isinstance(prompt, tuple):
+            self._check_length(len(prompt), "prompt")
             check_tokens(prompt, self._backend.loaded.vocabulary, param="prompt")
             return list(prompt), False
         if isinstance(prompt, str):
-            return self._backend.tokenize(prompt, add_special=True, parse_special=True), False
+            self._check_size(prompt, "prompt")
+            tokens = self._backend.tokenize(prompt, add_special=True, parse_special=True)
+            self._check_length(len(tokens), "prompt")
+            return tokens, False
         rendered = self.render(prompt)
+        self._check_size(rendered.text, "messages")
         bos = self._backend.loaded.bos
         # A template that writes the first token itself must not get it twice.
         add_special = not (bos and rendered.text.startswith(bos))
         tokens = self._backend.tokenize(rendered.text, add_special=add_special, parse_special=True)
+        self._check_length(len(tokens), "messages")
         return tokens, rendered.thinking_open
+
+    def _check_size(self, text: str, param: str) -> None:
+        """Raises ContextOverflow for a text that cannot fit, however it is cut into tokens."""
+        context = self._backend.capabilities.context_length
+        size = len(text.encode("utf-8", "replace"))
+        if size <= context:
+            return
+        least = size // self._backend.longest_piece
+        if least >= context:
+            raise ContextOverflow(least + 1, context, param=param)
+
+    def _check_length(self, tokens: int, param: str) -> None:
+        context = self._backend.capabilities.context_length
+        if tokens >= context:
+            raise ContextOverflow(tokens + 1, context, param=param)
 
     def _splitter(self, request: Request, thinking_open: bool) -> ChannelSplitter:
         split = isinstance(request.prompt, Chat)

@@ -26,7 +26,15 @@ from hubserve_engine.types import (
 )
 
 LARGEST = 256 * 1024 * 1024
+"""Bytes that a message may have, either way."""
 _LENGTH = struct.Struct("<I")
+
+
+class TooLong(Exception):
+    """A message of this many bytes is not sent: the other side would not take it."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"{size} bytes, where a message may have {LARGEST}")
 
 
 class Load(msgspec.Struct, tag=True, frozen=True):
@@ -155,8 +163,10 @@ _from_worker = msgspec.msgpack.Decoder(FromWorker)
 
 
 def encode(message: ToWorker | FromWorker) -> bytes:
-    """A frame: length and message."""
+    """A frame: length and message. Raises TooLong."""
     body = _encoder.encode(message)
+    if len(body) > LARGEST:
+        raise TooLong(len(body))
     return _LENGTH.pack(len(body)) + body
 
 

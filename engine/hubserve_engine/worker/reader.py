@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 
 from hubserve_engine.backends.base import Backend
-from hubserve_engine.errors import EngineError
+from hubserve_engine.errors import EngineError, InvalidRequest
 from hubserve_engine.types import Request, Started
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.account import account
@@ -76,6 +76,9 @@ class Reader:
             self._carry_out(question)
         except EngineError as error:
             self._channel.send(failure(question.id, error))
+        except protocol.TooLong as error:
+            refusal = InvalidRequest(f"The answer is too long: {error}. Ask for less at once.")
+            self._channel.send(failure(question.id, refusal))
         except BrokenPipeError:
             raise
         except Exception as error:
@@ -91,13 +94,13 @@ class Reader:
                 tokens = self._backend.tokenize(
                     text, add_special=question.add_special, parse_special=question.parse_special
                 )
-                self._channel.send(protocol.Tokens(id, tokens))
+                self._channel.answer(protocol.Tokens(id, tokens))
             case protocol.Pieces(id=id, tokens=numbers):
                 check_tokens(numbers, self._backend.loaded.vocabulary, param="tokens")
                 pieces = [self._backend.piece(token, special=True) for token in numbers]
-                self._channel.send(protocol.PieceList(id, pieces))
+                self._channel.answer(protocol.PieceList(id, pieces))
             case protocol.Render(id=id, chat=chat):
-                self._channel.send(protocol.Text(id, self._intake.render(chat)))
+                self._channel.answer(protocol.Text(id, self._intake.render(chat)))
 
     def _begin(self, id: int, request: Request) -> None:
         """Nothing is said of a request that was cancelled before it came to the loop."""

@@ -32,10 +32,14 @@ async def completions(
     """What follows each prompt, whole or as a stream of events."""
     heading = Heading.new("cmpl", engine.served(body.model).id, note.add)
     requests = completion_requests(body)
-    prefixes = await echoes(engine, body)
     streams = [engine.generate(request) for request in requests]
     events = streams[0] if len(streams) == 1 else fan_in(streams, n=requests[0].n)
     await begin(http.receive, events)
+    try:
+        prefixes = await echoes(engine, body)  # by now each prompt is known to fit
+    except BaseException:
+        await events.aclose()
+        raise
     if body.stream:
         chunks = text_chunks(heading, events, prefixes=prefixes, include_usage=body.stream_options)
         return EventStream(chunks, source=events, keep_alive=settings.keep_alive)

@@ -5,8 +5,11 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import PlainValidator
 
+from hubserve_engine.config import LONGEST_TEXT
 from hubserve_server.wire.fields import Flag, Wire, wrong
 from hubserve_server.wire.sampling import MAX_INT32
+
+MAX_TEXTS = 256
 
 
 def is_token(value: Any) -> bool:
@@ -20,6 +23,12 @@ def read_mixed(value: Any) -> tuple[str | int, ...]:
     pieces = [value] if isinstance(value, str) else value
     if not isinstance(pieces, list):
         raise wrong("must be a string, or an array of strings and token ids", value)
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    if len(texts) > MAX_TEXTS:
+        raise wrong(f"must hold at most {MAX_TEXTS} strings", len(texts))
+    length = sum(map(len, texts))
+    if length > LONGEST_TEXT:
+        raise wrong(f"must have at most {LONGEST_TEXT} characters", length)
     for piece in pieces:
         if not isinstance(piece, str) and not is_token(piece):
             raise wrong("must be a string, or an array of strings and token ids", piece)

@@ -332,3 +332,14 @@ def test_a_worker_that_dies_while_loading(run: Run[Any], tmp_path: Path) -> None
 
     with pytest.raises(WorkerDied, match="signal 9"):
         run(load())
+
+
+def test_a_question_that_is_too_long_is_refused(
+    shared: WorkerHandle, run: Run[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "LARGEST", 10000)
+    with pytest.raises(InvalidRequest, match="10000"):
+        run(shared.tokenize("a" * 20000, add_special=False, parse_special=False))
+    with pytest.raises(InvalidRequest, match="10000"):
+        run(collect(shared, Request("a" * 20000)))
+    assert text(run(collect(shared, Request("hello")))) == "yes"

@@ -8,7 +8,7 @@ from tests.support.loops import intake
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.errors import ContextOverflow, InvalidRequest, PromptError
 from hubserve_engine.profiles import Profile
-from hubserve_engine.types import Chat, Message, Request, Sampling, SamplingOptions
+from hubserve_engine.types import Chat, Message, Prompt, Request, Sampling, SamplingOptions
 from hubserve_engine.worker.intake import Intake
 
 
@@ -62,6 +62,19 @@ def test_a_prompt_that_leaves_no_room_for_an_answer_is_refused(desk: Intake) -> 
     assert (refused.value.needed, refused.value.limit) == (513, 512)
     assert refused.value.param == "prompt"
     assert desk.prepare(1, Request((1,) * 511)).choices[0].limit == 512
+
+
+@pytest.mark.parametrize(
+    "prompt", ["x" * 10**5, (10**6,) * 600, Chat((Message("user", "x" * 10**5),))]
+)
+def test_what_cannot_fit_is_refused_before_it_is_looked_at(
+    backend: Backend, desk: Intake, monkeypatch: pytest.MonkeyPatch, prompt: Prompt
+) -> None:
+    """No token has more than a few hundred bytes, so a text can be too long at first sight."""
+    monkeypatch.setattr(backend, "tokenize", None)
+    with pytest.raises(ContextOverflow) as refused:
+        desk.prepare(1, Request(prompt))
+    assert refused.value.needed > refused.value.limit == 512
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,19 @@ def test_questions_are_answered_and_refused_by_number(tmp_path: Path) -> None:
         assert text(worker.events(4)) == "yes"
 
 
+def test_an_answer_that_is_too_long_is_a_refusal(tmp_path: Path) -> None:
+    patch = "from hubserve_engine.worker import protocol; protocol.LARGEST = 10000"
+    with RawWorker(order(script(tmp_path, YES)), patch) as worker:
+        ready(worker)
+        for id in range(1, 5):
+            worker.send(protocol.Tokenize(id, "a" * 9000, False, False))
+            assert isinstance(worker.answer(id), protocol.Tokens)
+            worker.send(protocol.Tokenize(id, "\xff" * 4900, False, False))
+            failed = worker.answer(id)
+            assert isinstance(failed, protocol.Failed) and failed.kind == "InvalidRequest"
+            assert "10000" in failed.message
+
+
 def test_questions_are_answered_while_a_step_runs(tmp_path: Path) -> None:
     slow = {"when": "slow", "say": "x", "then": "repeat", "seconds": 0.3}
     with RawWorker(order(script(tmp_path, slow))) as worker:

@@ -79,6 +79,10 @@ class LlamaCppBackend:
             notices=tuple(notices),
         )
 
+    @property
+    def longest_piece(self) -> int:
+        return self._model.longest_piece
+
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         return self._model.tokenize(text, add_special=add_special, parse_special=parse_special)
 

@@ -4,6 +4,7 @@ import ctypes
 import os
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import llama_cpp.llama_cpp as llama
@@ -86,6 +87,12 @@ class Model:
             for t in range(self.n_vocab)
             if llama.llama_vocab_get_attr(self.vocab, t) & kinds
         )
+
+    @cached_property
+    def longest_piece(self) -> int:
+        """In bytes. The vocabulary's own texts are at least as long as the text they stand for."""
+        texts = (llama.llama_vocab_get_text(self.vocab, t) for t in range(self.n_vocab))
+        return max(len(text or b"") for text in texts)
 
     def token_text(self, token: int) -> str:
         """The text of a special token; empty where the model has none (a negative id)."""
