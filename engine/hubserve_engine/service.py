@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import replace
 
 from hubserve_engine.backends.base import BackendConfig
@@ -108,14 +108,14 @@ class Engine:
 
         Closing the generator cancels the request at the worker's next step.
         """
-        self._admit()
-        try:
+        with ExitStack() as place:
+            self._admit()
+            place.callback(self._leave)
             worker = await self._worker()
-            async with aclosing(worker.generate(request)) as events:
+            # The place is free as soon as the worker is done, however slowly the client reads.
+            async with aclosing(worker.generate(request, over=place.close)) as events:
                 async for event in events:
                     yield event
-        finally:
-            self._leave()
 
     def _admit(self) -> None:
         config = self._config

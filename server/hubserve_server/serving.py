@@ -13,6 +13,7 @@ from rich.console import Console
 
 from hubserve_server import banner
 from hubserve_server.app import create_app
+from hubserve_server.connection import LAST_WORDS, connections
 from hubserve_server.engine import Engine
 from hubserve_server.settings import Settings
 
@@ -28,9 +29,6 @@ meets a connection that is just being closed."""
 PATIENCE = 10.0
 """Seconds beyond the grace in which an engine that is asked to close has to have done so."""
 
-LAST_WORDS = 2.0
-"""Seconds in which the last bytes may leave, once the engine is closed."""
-
 
 class HttpServer(uvicorn.Server):
     """uvicorn, without its own idea of what signals mean."""
@@ -38,6 +36,11 @@ class HttpServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    def cut_off(self) -> None:
+        """Ends the connections that are left; their requests end as if the clients had gone."""
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
 
 
 class Signals:
@@ -66,6 +69,7 @@ def configure_logging(settings: Settings) -> None:
 def http_server(engine: Engine, settings: Settings) -> HttpServer:
     config = uvicorn.Config(
         create_app(engine, settings),
+        http=connections(settings),
         lifespan="off",
         ws="none",
         log_config=None,
@@ -164,6 +168,8 @@ async def _stop(engine: Engine, server: HttpServer, signals: Signals, grace: flo
 
 async def _finish(server: HttpServer, serving: asyncio.Task[None]) -> None:
     """Answers that ended with the engine still leave; a client that reads nothing is not kept."""
+    await asyncio.wait({serving}, timeout=LAST_WORDS)
+    server.cut_off()
     await asyncio.wait({serving}, timeout=LAST_WORDS)
     server.force_exit = True
     serving.cancel()

@@ -35,8 +35,8 @@ class Settings:
     allowed besides `LOCAL_ORIGINS`: `*` stands for any text, `:*` for any port or none, `*` alone
     for every origin. `allowed_hosts` are host names accepted besides the loopback ones while the
     server is bound to a loopback address; `*` alone accepts all. `max_body` is in bytes;
-    `keep_alive` (between comments on a silent stream) and `grace` (for running requests at
-    shutdown) are in seconds.
+    `keep_alive` (between comments on a silent stream), `write_timeout` (for a client that takes
+    nothing of what is sent) and `grace` (for running requests at shutdown) are in seconds.
     """
 
     host: str = "127.0.0.1"
@@ -47,6 +47,7 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     max_body: int = 64 * 1024 * 1024
     keep_alive: float = 10.0
+    write_timeout: float = 30.0
     grace: float = 10.0
     log_level: LogLevel = "info"
 

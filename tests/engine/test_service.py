@@ -166,6 +166,19 @@ def test_a_client_that_goes_frees_its_place(shared: Engine, run: Run[Any]) -> No
     run(play())
 
 
+def test_an_answer_that_is_not_read_holds_no_place(shared: Engine, run: Run[Any]) -> None:
+    async def play() -> None:
+        async with aclosing(shared.generate(Request("x"))) as unread:
+            events = [await anext(unread)]
+            while shared.active:
+                await asyncio.sleep(0.01)
+            events += [event async for event in unread]
+            assert text(events) == "yes"
+        assert (shared.active, shared.waiting) == (0, 0)
+
+    run(play())
+
+
 def test_more_choices_than_slots(shared: Engine, run: Run[Any]) -> None:
     events: list[Event] = run(ask(shared, Request("letters", SamplingOptions(seed=1), n=9)))
     texts = [text(events, index) for index in range(9)]

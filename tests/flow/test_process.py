@@ -1,6 +1,7 @@
 """The server as a process: its banner, its signals, its exit codes."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -20,6 +22,7 @@ from hubserve_server.listener import listen
 
 BODY = {"messages": [{"role": "user", "content": "Hi"}]}
 SLOW = {"when": "slowly", "say": "word " * 8, "seconds": 0.02}
+MUCH = {"when": "much", "letters": 3000}
 ENDLESS = {"when": "forever", "say": "word ", "then": "repeat", "seconds": 0.02}
 
 
@@ -199,6 +202,32 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     assert rest[-2] == "data: [DONE]"
     assert '"cancelled"' in rest[-4]
     assert "WARNING POST /v1/chat/completions 200 " in err and " cancelled: " in err
+
+
+@pytest.mark.parametrize("words", ["much", "forever"])
+def test_a_client_that_does_not_read_is_not_waited_for(tmp_path: Path, words: str) -> None:
+    endless = {**ENDLESS, "seconds": 0}
+    with served(script(tmp_path, MUCH, endless)) as server, unread(server, words):
+        code, _, err = server.end(signal.SIGINT)
+    assert code == 0
+    assert "Traceback" not in err and "Exception" not in err
+    assert "POST /v1/chat/completions 200 " in err and "(client left)" in err
+
+
+@contextlib.contextmanager
+def unread(server: Served, words: str) -> Iterator[None]:
+    """A stream of which only the beginning is taken; the server has filled all buffers."""
+    body = json.dumps(asking(words, stream=True, logprobs=True, top_logprobs=20)).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}"
+    url = httpx.URL(server.url)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(SAFETY)
+        client.connect((url.host, url.port or 80))
+        client.sendall(head.encode() + b"\r\n\r\n" + body)
+        assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+        time.sleep(1)
+        yield
 
 
 def until_nobody_is_let_in(server: Served) -> None:

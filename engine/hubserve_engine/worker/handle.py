@@ -28,6 +28,22 @@ _MOST_UNREAD = 8192
 Answer = protocol.Tokens | protocol.PieceList | protocol.Text
 
 
+class _Stream(asyncio.Queue[Event | EngineError]):
+    """The events of a request that its reader has not taken yet.
+
+    `over` is called when the last has come, which may be long before it is read.
+    """
+
+    def __init__(self, over: Callable[[], None]) -> None:
+        super().__init__()
+        self._over = over
+
+    def add(self, event: Event | EngineError) -> None:
+        self.put_nowait(event)
+        if isinstance(event, Completed | EngineError):
+            self._over()
+
+
 class WorkerHandle:
     """One process. Use it on the event loop that started it."""
 
@@ -35,7 +51,7 @@ class WorkerHandle:
         self._process = process
         self._writer = writer
         self._ids = count(1)
-        self._streams: dict[int, asyncio.Queue[Event | EngineError]] = {}
+        self._streams: dict[int, _Stream] = {}
         self._answers: dict[int, asyncio.Future[Answer]] = {}
         self._ready: asyncio.Future[protocol.Ready] = asyncio.get_running_loop().create_future()
         self._death: EngineError | None = None
@@ -82,24 +98,27 @@ class WorkerHandle:
         """What it loaded. Raises LoadError, or WorkerDied."""
         return await asyncio.shield(self._ready)
 
-    async def generate(self, request: Request) -> AsyncGenerator[Event, None]:
-        """The events of a request. Closing the generator cancels it at the worker's next step."""
+    async def generate(
+        self, request: Request, *, over: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[Event, None]:
+        """The events of a request. Closing the generator cancels it at the worker's next step.
+
+        `over` is called when the worker is done with it, whether or not the events are read yet.
+        """
         id = next(self._ids)
-        queue: asyncio.Queue[Event | EngineError] = asyncio.Queue()
-        self._streams[id] = queue
-        over = False
+        stream = self._streams[id] = _Stream(over)
+        ended = False
         try:
             self._send(protocol.Generate(id, request))
-            while not over:
-                event = await queue.get()
+            while not ended:
+                event = await stream.get()
+                ended = isinstance(event, Completed | EngineError)
                 if isinstance(event, EngineError):
-                    over = True
                     raise event
-                over = isinstance(event, Completed)
                 yield event
         finally:
             del self._streams[id]
-            if not over and self._death is None:
+            if not ended and self._death is None:
                 self._send(protocol.Cancel(id))
 
     async def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
@@ -170,8 +189,8 @@ class WorkerHandle:
             case protocol.Failed(id=None):
                 self._ready.set_exception(error_of(message))
             case protocol.Failed(id=int(id)):
-                if (queue := self._streams.get(id)) is not None:
-                    queue.put_nowait(error_of(message))
+                if (stream := self._streams.get(id)) is not None:
+                    stream.add(error_of(message))
                 elif (future := self._answers.get(id)) is not None and not future.done():
                     future.set_exception(error_of(message))
             case protocol.Tokens() | protocol.PieceList() | protocol.Text():
@@ -179,15 +198,15 @@ class WorkerHandle:
                     future.set_result(message)
 
     def _deliver(self, item: protocol.Item) -> None:
-        queue = self._streams.get(item.id)
-        if queue is None:
+        stream = self._streams.get(item.id)
+        if stream is None:
             return
-        if queue.qsize() == _MOST_UNREAD:
-            queue.put_nowait(Cancelled("The client did not read its answer for too long."))
+        if stream.qsize() == _MOST_UNREAD:
+            stream.add(Cancelled("The client did not read its answer for too long."))
             if self.alive:
                 self._send(protocol.Cancel(item.id))
-        elif queue.qsize() < _MOST_UNREAD:
-            queue.put_nowait(item.event)
+        elif stream.qsize() < _MOST_UNREAD:
+            stream.add(item.event)
 
     async def _end(self) -> None:
         """The process is gone or going: answer everything that it was asked."""
@@ -201,8 +220,8 @@ class WorkerHandle:
         if not self._ready.done():
             self._ready.set_exception(death)
         self._ready.exception()  # whoever waits for it gets it; nobody has to
-        for queue in self._streams.values():
-            queue.put_nowait(death)
+        for stream in self._streams.values():
+            stream.add(death)
         for future in self._answers.values():
             if not future.done():
                 future.set_exception(death)
