@@ -6,6 +6,7 @@ budget. When memory runs out the youngest gives its slot back and waits again, s
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence as Tokens
 from dataclasses import dataclass
 
 from hubserve_engine.prefix_cache import PrefixCache
@@ -15,11 +16,12 @@ from hubserve_engine.sequence import Sequence
 @dataclass(frozen=True, slots=True)
 class Work:
     """The next `count` tokens of a sequence. `last` if no more of its tokens are known after them,
-    so that one is to be sampled."""
+    so that one is to be sampled. `drafts` are guesses to verify after them."""
 
     sequence: Sequence
     count: int
     last: bool
+    drafts: Tokens[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

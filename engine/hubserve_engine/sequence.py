@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence as Tokens
 
+from hubserve_engine.lookup import Lookup
 from hubserve_engine.transcript import Transcript
 from hubserve_engine.types import FinishReason, Sampler
 
@@ -37,6 +38,7 @@ class Sequence:
         self.slot: int | None = None
         self.cached = 0
         self.reused: int | None = None
+        self.lookup = Lookup(self.tokens)
         self.finish_reason: FinishReason | None = None
 
     @property

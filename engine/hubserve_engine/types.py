@@ -198,6 +198,7 @@ class Timings:
     """Where the time went, in milliseconds, with token counts. Queueing is in neither part.
 
     `prompt_n` are the tokens that were read (the cached ones, `cache_n`, are not among them).
+    `draft_n` tokens were guessed; of those written, `draft_n_accepted` had been.
     """
 
     cache_n: int
@@ -205,6 +206,8 @@ class Timings:
     prompt_ms: float
     predicted_n: int
     predicted_ms: float
+    draft_n: int = 0
+    draft_n_accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

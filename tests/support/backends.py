@@ -33,6 +33,8 @@ def load(
     slots: int = 4,
     batch: int = 256,
     flash_attention: bool = False,
+    drafts: int = 15,
+    snapshots: int = 7,
 ) -> Backend:
     """One of `NAMES`, on one thread; a script is written into the folder."""
     if name in SCRIPTED:
@@ -45,6 +47,8 @@ def load(
         parallel=slots,
         batch=batch,
         flash_attention=flash_attention,
+        drafts=drafts,
+        snapshots=snapshots,
     )
     return backends.load(kind, config, lambda _done: None)
 
@@ -69,7 +73,25 @@ def sample(
 ) -> Sampled:
     """Append, and sample after the last token."""
     backend.launch([Chunk(slot, tokens, position, sampler, logprobs)])
+    ((sampled,),) = backend.collect()
+    return sampled
+
+
+def guess(
+    backend: Backend,
+    slot: int,
+    tokens: Sequence[int],
+    drafts: Sequence[int],
+    position: int,
+    sampler: Sampler,
+    logprobs: int | None = None,
+) -> list[Sampled]:
+    """Append tokens and guesses, and sample; what was wrong is cut off again."""
+    chunk = Chunk(slot, [*tokens, *drafts], position, sampler, logprobs, len(drafts))
+    backend.launch([chunk])
     (sampled,) = backend.collect()
+    held = position + len(tokens) + len(sampled) - 1
+    assert backend.truncate(slot, held)
     return sampled
 
 

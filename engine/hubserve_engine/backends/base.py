@@ -18,7 +18,11 @@ class NoRoom(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BackendConfig:
-    """How to load: files (a split model's parts in order), sizes in tokens, -1 layers for all."""
+    """How to load: files (a split model's parts in order), sizes in tokens, -1 layers for all.
+
+    `drafts` are the guesses that a step may verify, of all sequences together; `snapshots` the
+    earlier states that a recurrent model keeps of each sequence, so that guesses can be taken back.
+    """
 
     files: tuple[str, ...]
     context_length: int
@@ -28,24 +32,30 @@ class BackendConfig:
     threads: int = 1
     gpu_layers: int = 0
     flash_attention: bool = False
+    drafts: int = 0
+    snapshots: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What the state allows. Sizes are in tokens.
 
-    `context_length` is shared by all slots. `truncate`: a slot can be cut back to any shorter
-    length. `restore_truncates`: so can one that `load` has filled; what is saved of a sliding
-    window is no more than the window. `fork`: "whole" copies a slot as it stands (a recurrent state
-    has no past), "none" cannot copy. `min_chunk`: prompt chunks of at least this many tokens give
-    the same numbers however the prompt is cut.
+    `context_length` is shared by all slots. `max_rows` is how often a step may sample, once for
+    each sequence and once for each guess. `truncate`: a slot can be cut back to any shorter length.
+    `restore_truncates`: so can one that `load` has filled; what is saved of a sliding window is no
+    more than the window. `rollback`: of the tokens that a slot got in its last step so many can be
+    cut off again, but never the first. `fork`: "whole" copies a slot as it stands (a recurrent
+    state has no past), "none" cannot copy. `min_chunk`: prompt chunks of at least this many tokens
+    give the same numbers however the prompt is cut.
     """
 
     context_length: int
     slots: int
     max_batch: int
+    max_rows: int
     truncate: bool
     restore_truncates: bool
+    rollback: int
     fork: Literal["whole", "none"]
     min_chunk: int = 1
 
@@ -73,7 +83,8 @@ class Chunk:
     """Tokens to append to a slot; `position` is the slot's length before them.
 
     With a `sampler`, a token is sampled after the last one, with `logprobs` alternatives (None: no
-    probabilities at all).
+    probabilities at all). The last `drafts` tokens are guesses: the sampler chooses after the last
+    token that is known, and as long as its choice is the guess that follows, after that one too.
     """
 
     slot: int
@@ -81,11 +92,12 @@ class Chunk:
     position: int
     sampler: Sampler | None = None
     logprobs: int | None = None
+    drafts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The token that a chunk's sampler chose."""
+    """A token that a chunk's sampler chose."""
 
     token: int
     logprob: TokenLogprob | None = None
@@ -129,15 +141,20 @@ class Backend(Protocol):
         ...
 
     def launch(self, chunks: Sequence[Chunk]) -> None:
-        """Begin a step over at most `max_batch` tokens. Raises NoRoom."""
+        """Begin a step over at most `max_batch` tokens and `max_rows` samples. Raises NoRoom."""
         ...
 
-    def collect(self) -> list[Sampled]:
-        """End the step: what was sampled, in the order of the chunks that have a sampler."""
+    def collect(self) -> list[list[Sampled]]:
+        """End the step: the tokens sampled for each chunk that has a sampler, in their order.
+
+        There is one more than there were right guesses, but none after a token that ends an answer.
+        The slot holds all guesses, so `truncate` has to take the wrong ones back.
+        """
         ...
 
     def truncate(self, slot: int, length: int) -> bool:
-        """Cut a slot back. False: this state cannot be cut there, and nothing has changed."""
+        """Cut a slot back, as `truncate` and `rollback` of the capabilities allow. False: this
+        state cannot be cut there, and nothing has changed."""
         ...
 
     def fork(self, source: int, target: int) -> bool:
@@ -170,6 +187,20 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def verify(
+    chunk: Chunk, end_tokens: frozenset[int], sample: Callable[[int], Sampled]
+) -> list[Sampled]:
+    """What a backend's `collect` returns for a chunk; `sample` chooses after the last known token
+    for 0, and after the guess with that number, from 1 on, for others."""
+    sampled = [sample(0)]
+    for row, guess in enumerate(chunk.tokens[len(chunk.tokens) - chunk.drafts :], 1):
+        token = sampled[-1].token
+        if token != guess or token in end_tokens:
+            break
+        sampled.append(sample(row))
+    return sampled
 
 
 Progress = Callable[[float], None]

@@ -10,6 +10,7 @@ import random
 import re
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +23,7 @@ from hubserve_engine.backends.base import (
     Loaded,
     NoRoom,
     Sampled,
+    verify,
 )
 from hubserve_engine.backends.scripted_slot import Kind, Slot
 from hubserve_engine.errors import LoadError
@@ -109,8 +111,10 @@ class ScriptedBackend:
             context_length=self._script.context or config.context_length,
             slots=config.parallel,
             max_batch=config.batch,
+            max_rows=config.parallel + config.drafts,
             truncate=not self._script.recurrent,
             restore_truncates=not (self._script.recurrent or self._script.window),
+            rollback=config.snapshots if self._script.recurrent else config.batch,
             fork="whole",
         )
         self.loaded = Loaded(
@@ -126,7 +130,7 @@ class ScriptedBackend:
             eos="<|im_end|>",
             special_tokens=frozenset(_SPECIAL),
         )
-        self._kind = Kind(self._script.recurrent, self._script.window)
+        self._kind = Kind(self._script.recurrent, self._script.window, config.snapshots)
         self.state_key = f"scripted {self._kind}"
         self._slots = [Slot(self._kind) for _ in range(config.parallel)]
         self._pending: list[Chunk] = []
@@ -167,12 +171,16 @@ class ScriptedBackend:
     def launch(self, chunks: Sequence[Chunk]) -> None:
         total = sum(len(c.tokens) for c in chunks)
         assert 0 < total <= self.capabilities.max_batch, f"{total} tokens in one step"
+        rows = sum(1 + c.drafts for c in chunks if c.sampler is not None)
+        assert rows <= self.capabilities.max_rows, f"{rows} samples in one step"
         if not self._fits(total):
             raise NoRoom
         for chunk in chunks:
-            slot = self._slots[chunk.slot].tokens
-            assert chunk.position == len(slot), f"{chunk.position} after {len(slot)} tokens"
-            slot.extend(chunk.tokens)
+            slot = self._slots[chunk.slot]
+            held = len(slot.tokens)
+            assert chunk.position == held, f"{chunk.position} after {held} tokens"
+            assert 0 <= chunk.drafts < len(chunk.tokens), "guesses after nothing"
+            slot.append(chunk.tokens)
             if isinstance(chunk.sampler, _ScriptedSampler) and chunk.sampler.rule.seconds:
                 time.sleep(chunk.sampler.rule.seconds * len(chunk.tokens))
         self._pending = [c for c in chunks if c.sampler is not None]
@@ -181,15 +189,19 @@ class ScriptedBackend:
         held = sum(len(slot.tokens) for slot in self._slots)
         return held + tokens <= self.capabilities.context_length
 
-    def collect(self) -> list[Sampled]:
-        sampled = [self._sample(chunk) for chunk in self._pending]
+    def collect(self) -> list[list[Sampled]]:
+        sampled = [
+            verify(chunk, self.end_tokens, partial(self._sample, chunk)) for chunk in self._pending
+        ]
         self._pending = []
         return sampled
 
-    def _sample(self, chunk: Chunk) -> Sampled:
+    def _sample(self, chunk: Chunk, row: int) -> Sampled:
         sampler = chunk.sampler
         assert isinstance(sampler, _ScriptedSampler)
-        assert self._slots[chunk.slot].tokens == sampler.tokens, "a slot holds something else"
+        known = chunk.position + len(chunk.tokens) - chunk.drafts + row
+        held = self._slots[chunk.slot].tokens[:known]
+        assert held == sampler.tokens, "a slot holds something else"
         token = sampler.next()
         if chunk.logprobs is None:
             return Sampled(token)

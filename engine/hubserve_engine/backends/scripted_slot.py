@@ -3,6 +3,7 @@
 import struct
 import zlib
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _HEAD = struct.Struct("<IIII")
@@ -11,25 +12,36 @@ _HEAD = struct.Struct("<IIII")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`recurrent` states cannot be cut back. `window` is how many tokens of a slot a saved state
-    has, as with sliding-window layers; 0 is all."""
+    """`recurrent` states cannot be cut back, but by the last `snapshots` tokens of a step. `window`
+    is how many tokens of a slot a saved state has, as with sliding-window layers; 0 is all."""
 
     recurrent: bool
     window: int
+    snapshots: int
 
 
 @dataclass(slots=True)
 class Slot:
-    """A sequence's tokens, of which those before `first` were not in the state that was loaded."""
+    """A sequence's tokens, of which those before `first` were not in the state that was loaded.
+
+    `last` of them came in the last step, none if they were copied or cut since."""
 
     kind: Kind
     tokens: list[int] = field(default_factory=list)
     first: int = 0
+    last: int = 0
+
+    def append(self, tokens: Sequence[int]) -> None:
+        self.tokens.extend(tokens)
+        self.last = len(tokens)
 
     def truncate(self, length: int) -> bool:
         assert length <= len(self.tokens), f"cut to {length} of {len(self.tokens)}"
-        if self.kind.recurrent and 0 < length < len(self.tokens):
-            return False
+        back = len(self.tokens) - length
+        if self.kind.recurrent and back and length:
+            if back > min(self.kind.snapshots, self.last - 1):
+                return False
+            self.last = 0
         if self.first and 0 < length < self.first + self.kind.window - 1:
             return False
         del self.tokens[length:]
@@ -38,6 +50,7 @@ class Slot:
         return True
 
     def fork(self) -> "Slot":
+        self.last = 0
         return Slot(self.kind, list(self.tokens), self.first)
 
     def size(self) -> int:
@@ -65,4 +78,4 @@ class Slot:
 
 
 def _mark(kind: Kind) -> int:
-    return zlib.crc32(repr(kind).encode())
+    return zlib.crc32(f"{kind.recurrent} {kind.window}".encode())

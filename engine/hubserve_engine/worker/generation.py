@@ -14,6 +14,8 @@ class Generation:
         self._began: float | None = None
         self._first: float | None = None
         self._last = 0.0
+        self._guessed = 0
+        self._right = 0
 
     def began(self, now: float) -> None:
         """A choice got its slot. Waiting before the first one is no part of the timings."""
@@ -25,6 +27,11 @@ class Generation:
         if self._first is None:
             self._first = now
         self._last = now
+
+    def guessed(self, tokens: int, right: int) -> None:
+        """So many tokens of a choice were guessed, and the first `right` of them were written."""
+        self._guessed += tokens
+        self._right += right
 
     @property
     def done(self) -> bool:
@@ -46,5 +53,7 @@ class Generation:
                 prompt_ms=(middle - began) * 1000,
                 predicted_n=written,
                 predicted_ms=max(self._last - middle, 0.0) * 1000,
+                draft_n=self._guessed,
+                draft_n_accepted=self._right,
             ),
         )

@@ -7,10 +7,11 @@ and tells the server what there is to tell in one message. Nothing here waits fo
 import gc
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
 from hubserve_engine.backends.base import Backend, Chunk, NoRoom, Sampled
+from hubserve_engine.drafting import Drafter
 from hubserve_engine.pace import Pace
 from hubserve_engine.scheduler import Admission, Scheduler, Work
 from hubserve_engine.sequence import Sequence
@@ -50,6 +51,11 @@ class Loop:
         self._backend = backend
         self._send = send
         self._pace = Pace()
+        self._drafter = Drafter(
+            slots=capabilities.slots,
+            max_rows=min(capabilities.max_rows, capabilities.max_batch),
+            rollback=capabilities.rollback,
+        )
         self._scheduler = Scheduler(
             slots=capabilities.slots,
             capacity=capabilities.context_length,
@@ -122,7 +128,7 @@ class Loop:
         if works:
             sampled = self._backend.collect()
             now = time.perf_counter()
-            self._pace.observe(sum(w.count for w in works if w.count > 1), now - began)
+            self._observe(works, now - began)
             self._advance(works, sampled, now)
         if self._events:
             self._send(Step(self._events))
@@ -143,15 +149,21 @@ class Loop:
 
     def _launch(self) -> list[Work]:
         """Start a step that fits, making room as long as it does not."""
+        guessing = True
         while True:
             writing = any(s.uncached == 1 for s in self._scheduler.running)
             works = self._scheduler.plan(self._pace.budget(writing=writing))
             if not works:
                 return works
+            if guessing and all(work.sequence.uncached == 1 for work in works):
+                works = self._with_guesses(works)
             chunks = [self._chunk(work) for work in works]
             try:
                 self._backend.launch(chunks)
             except NoRoom:
+                if any(work.drafts for work in works):
+                    guessing = False  # nobody gives way to what is only guessed
+                    continue
                 slot = self._scheduler.make_room()
                 if slot is None:
                     (sequence,) = self._scheduler.running
@@ -161,37 +173,73 @@ class Loop:
                 continue
             return works
 
+    def _with_guesses(self, works: list[Work]) -> list[Work]:
+        drafts = self._drafter.choose([work.sequence for work in works])
+        return [replace(w, drafts=d) if d else w for w, d in zip(works, drafts, strict=True)]
+
     def _chunk(self, work: Work) -> Chunk:
         sequence = work.sequence
         assert sequence.slot is not None
         return Chunk(
             sequence.slot,
-            sequence.next_tokens(work.count),
+            [*sequence.next_tokens(work.count), *work.drafts],
             sequence.cached,
             sequence.sampler if work.last else None,
             self._owners[sequence].request.logprobs,
+            len(work.drafts),
         )
 
-    def _advance(self, works: list[Work], sampled: list[Sampled], now: float) -> None:
+    def _observe(self, works: list[Work], seconds: float) -> None:
+        read = sum(work.count for work in works if work.count > 1)
+        self._pace.observe(read, seconds)
+        if not read:
+            self._drafter.cost.observe(sum(1 + len(work.drafts) for work in works), seconds)
+
+    def _advance(self, works: list[Work], sampled: list[list[Sampled]], now: float) -> None:
         results = iter(sampled)
         for work in works:
             work.sequence.cached += work.count
             if work.last:
-                self._accept(work.sequence, next(results), now)
+                self._write(work, next(results), now)
 
-    def _accept(self, sequence: Sequence, sampled: Sampled, now: float) -> None:
+    def _write(self, work: Work, sampled: list[Sampled], now: float) -> None:
+        """Take what was sampled, up to a token that ends the choice; the slot keeps no more."""
+        sequence = work.sequence
+        right, reason = 0, self._accept(sequence, sampled[0], now)
+        for each in sampled[1:]:
+            if reason is not None:
+                break
+            right += 1
+            sequence.cached += 1
+            reason = self._accept(sequence, each, now)
+        if work.drafts:
+            self._owners[sequence].guessed(len(work.drafts), right)
+        if right < len(work.drafts):
+            self._take_back(sequence)
+        if reason is not None:
+            self._finish(sequence, reason)
+
+    def _take_back(self, sequence: Sequence) -> None:
+        """Cut its slot back to the tokens that are its own."""
+        assert sequence.slot is not None
+        if not self._backend.truncate(sequence.slot, sequence.cached):
+            self._backend.remove(sequence.slot)
+            sequence.cached = 0  # it is read again
+
+    def _accept(self, sequence: Sequence, sampled: Sampled, now: float) -> FinishReason | None:
+        """One more token of a choice; why it is the last one, if it is."""
         token = sampled.token
         generation, transcript = self._owners[sequence], sequence.transcript
         generation.sampled(now)
         sequence.tokens.append(token)
         if token in self._backend.end_tokens:
             transcript.end()
-            self._finish(sequence, "stop")
-            return
+            return "stop"
         piece = self._backend.piece(token, special=token in self._preserved)
         self._tell(generation, transcript.feed(piece, sampled.logprob))
         if transcript.stop is not None or len(sequence.tokens) >= sequence.limit:
-            self._finish(sequence, "length")
+            return "length"
+        return None
 
     def _tell(self, generation: Generation, deltas: list[Delta]) -> None:
         self._events.extend(Item.of(generation.id, delta) for delta in deltas)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from msgspec import UNSET
+
 from hubserve_engine import types
 from hubserve_server.wire.replies import (
     CachedTokens,
@@ -48,6 +50,8 @@ def add_timings(parts: Iterable[types.Timings]) -> types.Timings:
             prompt_ms=total.prompt_ms + part.prompt_ms,
             predicted_n=total.predicted_n + part.predicted_n,
             predicted_ms=total.predicted_ms + part.predicted_ms,
+            draft_n=total.draft_n + part.draft_n,
+            draft_n_accepted=total.draft_n_accepted + part.draft_n_accepted,
         )
     return total
 
@@ -63,6 +67,8 @@ def timings(measured: types.Timings) -> Timings:
         predicted_ms=measured.predicted_ms,
         predicted_per_token_ms=_ratio(measured.predicted_ms, measured.predicted_n),
         predicted_per_second=per_second(measured.predicted_n, measured.predicted_ms),
+        draft_n=measured.draft_n or UNSET,
+        draft_n_accepted=measured.draft_n_accepted if measured.draft_n else UNSET,
     )
 
 

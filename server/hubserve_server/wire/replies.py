@@ -29,7 +29,10 @@ class Usage(msgspec.Struct):
 
 
 class Timings(msgspec.Struct):
-    """Counts, milliseconds and tokens per second; names as in llama-server 0.5.0."""
+    """Counts, milliseconds and tokens per second; names as in llama-server 0.5.0.
+
+    The last two are there only if tokens were guessed.
+    """
 
     cache_n: int
     prompt_n: int
@@ -40,6 +43,8 @@ class Timings(msgspec.Struct):
     predicted_ms: float
     predicted_per_token_ms: float
     predicted_per_second: float
+    draft_n: int | UnsetType = UNSET
+    draft_n_accepted: int | UnsetType = UNSET
 
 
 class Logprob(msgspec.Struct):

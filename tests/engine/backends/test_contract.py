@@ -110,7 +110,7 @@ def test_slots_in_one_step_do_not_mix(
     backend.remove(3)
     first, second = (backend.sampler(GREEDY, each) for each in (prompt, other))
     backend.launch([Chunk(2, other, 0, second), Chunk(0, prompt, 0, first)])
-    written = [[sampled.token] for sampled in backend.collect()]
+    written = [[sampled.token] for (sampled,) in backend.collect()]
     for step in range(11):
         tokens = [tokens[-1] for tokens in written]
         backend.launch(
@@ -119,7 +119,7 @@ def test_slots_in_one_step_do_not_mix(
                 Chunk(0, tokens[1:], len(prompt) + step, first),
             ]
         )
-        for tokens, sampled in zip(written, backend.collect(), strict=True):
+        for tokens, (sampled,) in zip(written, backend.collect(), strict=True):
             tokens.append(sampled.token)
     assert written == [alone, expected]
 
@@ -136,7 +136,7 @@ def test_a_prompt_is_read_beside_one_that_writes(
             chunks.append(Chunk(1, part, position))
             position += len(part)
         backend.launch(chunks)
-        (sampled,) = backend.collect()
+        ((sampled,),) = backend.collect()
         written.append(sampled.token)
     assert written == expected
 
@@ -146,7 +146,7 @@ def test_tokens_are_sampled_only_where_asked(
 ) -> None:
     sampler = backend.sampler(GREEDY, prompt)
     backend.launch([Chunk(1, other, 0), Chunk(0, prompt, 0, sampler), Chunk(2, other, 0)])
-    assert [sampled.token for sampled in backend.collect()] == expected[:1]
+    assert [sampled.token for (sampled,) in backend.collect()] == expected[:1]
     assert backend.collect() == []
 
 

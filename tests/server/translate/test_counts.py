@@ -1,7 +1,9 @@
 """Counts and probabilities on their way into the protocol's shapes."""
 
-from hubserve_engine.types import TokenLogprob, TokenProbability
-from hubserve_server.translate.counts import chat_logprobs, text_logprobs
+import msgspec
+
+from hubserve_engine.types import Timings, TokenLogprob, TokenProbability
+from hubserve_server.translate.counts import add_timings, chat_logprobs, text_logprobs, timings
 
 
 def token(*pieces: bytes) -> TokenLogprob:
@@ -23,3 +25,12 @@ def test_a_chat_has_the_exact_bytes_beside_the_text() -> None:
         ("\ufffd", [0xE2, 0x80]),
         ("x", [0x78]),
     ]
+
+
+def test_guesses_are_in_the_timings_only_if_there_were_any() -> None:
+    without = Timings(cache_n=0, prompt_n=5, prompt_ms=1.0, predicted_n=9, predicted_ms=2.0)
+    guessed = Timings(1, 2, 3.0, 4, 5.0, draft_n=6, draft_n_accepted=0)
+    assert "draft_n" not in msgspec.json.decode(msgspec.json.encode(timings(without)))
+    told = msgspec.json.decode(msgspec.json.encode(timings(add_timings([without, guessed]))))
+    assert (told["draft_n"], told["draft_n_accepted"]) == (6, 0)
+    assert told["predicted_n"] == 13

@@ -1,6 +1,7 @@
 """The llama.cpp backend: model, context and samplers behind the protocol of `backends.base`."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import llama_cpp.llama_cpp as llama
 
@@ -11,6 +12,7 @@ from hubserve_engine.backends.base import (
     Loaded,
     Progress,
     Sampled,
+    verify,
 )
 from hubserve_engine.backends.llama_cpp import candidates
 from hubserve_engine.backends.llama_cpp.candidates import Candidates
@@ -38,8 +40,10 @@ class LlamaCppBackend:
             context_length=self._context.length,
             slots=config.parallel,
             max_batch=self._context.batch,
+            max_rows=self._context.max_rows,
             truncate=not self._model.recurrent,
             restore_truncates=not (self._model.recurrent or self._model.window),
+            rollback=self._context.rollback,
             fork="whole",
             min_chunk=8,
         )
@@ -108,12 +112,16 @@ class LlamaCppBackend:
         rows = self._context.decode(chunks)
         self._pending = [(c, r) for c, r in zip(chunks, rows, strict=True) if r >= 0]
 
-    def collect(self) -> list[Sampled]:
-        sampled = [self._sample(chunk, row) for chunk, row in self._pending]
+    def collect(self) -> list[list[Sampled]]:
+        sampled = [
+            verify(chunk, self.end_tokens, partial(self._sample, chunk, first))
+            for chunk, first in self._pending
+        ]
         self._pending = []
         return sampled
 
-    def _sample(self, chunk: Chunk, row: int) -> Sampled:
+    def _sample(self, chunk: Chunk, first: int, number: int) -> Sampled:
+        row = first + number
         sampler = chunk.sampler
         assert isinstance(sampler, ChainSampler)
         logits = self._context.logits(row)
@@ -138,8 +146,7 @@ class LlamaCppBackend:
         return self._context.truncate(slot, length)
 
     def fork(self, source: int, target: int) -> bool:
-        self._context.fork(source, target)
-        return True
+        return self._context.fork(source, target)
 
     def remove(self, slot: int) -> None:
         self._context.remove(slot)

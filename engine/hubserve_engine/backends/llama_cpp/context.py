@@ -23,7 +23,8 @@ Row = npt.NDArray[np.float32]
 class Context:
     """One decode at a time, on one thread. Rows of the last decode are numbered in batch order.
 
-    `length` and `batch` are the tokens that the memory and a step hold.
+    `length` and `batch` are the tokens that the memory and a step hold, `max_rows` the rows of
+    logits of a step. `rollback` of the tokens that a slot got last can be cut off again.
     """
 
     def __init__(self, model: Model, config: BackendConfig) -> None:
@@ -40,6 +41,11 @@ class Context:
         # No more than the context. Larger steps would be cut into micro-batches without regard to
         # whose tokens come out alone.
         self.batch = int(llama.llama_n_ubatch(self.handle))
+        self.max_rows = config.parallel + config.drafts
+        self.rollback = self.length
+        if model.recurrent:
+            self.rollback = int(llama.llama_n_rs_seq(self.handle))
+        self._past = _Past(self.rollback) if model.recurrent else None
         self._rows: dict[int, Row] = {}
         self._batch = _Batch(self.batch, config.parallel)
 
@@ -65,7 +71,9 @@ class Context:
         params.n_ubatch = config.micro_batch
         params.n_seq_max = config.parallel
         # Otherwise the worst case is reserved: a row of the whole vocabulary for every batch token.
-        params.n_outputs_max = config.parallel
+        params.n_outputs_max = config.parallel + config.drafts
+        # Taken as 0 where the architecture cannot do it.
+        params.n_rs_seq = config.snapshots if self._model.recurrent else 0
         params.kv_unified = True
         params.n_threads = params.n_threads_batch = config.threads
         params.flash_attn_type = (
@@ -79,13 +87,20 @@ class Context:
         return params
 
     def decode(self, chunks: Sequence[Chunk]) -> list[int]:
-        """Run one step; returns each chunk's row, or -1 where it asked for none. Raises NoRoom."""
+        """Run one step; returns each chunk's first row, or -1 where it asked for none. Rows of
+        guesses follow. Raises NoRoom."""
+        wanted = sum(1 + c.drafts for c in chunks if c.sampler is not None)
+        if wanted > self.max_rows:  # llama.cpp would end the process
+            raise RuntimeError(f"{wanted} rows in a step, of at most {self.max_rows}")
         rows = self._batch.fill(chunks)
         code: int = llama.llama_decode(self.handle, self._batch.struct)
         if code == _NO_SLOT:
             raise NoRoom
         if code != 0:
             raise RuntimeError(f"llama_decode returned {code}: {'; '.join(library.problems())}")
+        if self._past is not None:
+            for chunk in chunks:
+                self._past.appended(chunk.slot, len(chunk.tokens))
         return rows
 
     def logits(self, row: int) -> Row:
@@ -101,6 +116,8 @@ class Context:
         return view
 
     def truncate(self, slot: int, length: int) -> bool:
+        if self._past is not None:
+            return self._roll_back(slot, length, self._past)
         first = llama.llama_memory_seq_pos_min(self._memory, slot)
         if first > 0 and 0 < length < first + self._model.window - 1:
             # A loaded state has no more than the window. llama.cpp would cut further back and then
@@ -108,16 +125,68 @@ class Context:
             return False
         return bool(llama.llama_memory_seq_rm(self._memory, slot, length, -1))
 
-    def fork(self, source: int, target: int) -> None:
+    def _roll_back(self, slot: int, length: int, past: "_Past") -> bool:
+        back = int(llama.llama_memory_seq_pos_max(self._memory, slot)) + 1 - length
+        if length and back:
+            if not past.reaches(slot, back):
+                return False
+            past.cut(slot)
+        return bool(llama.llama_memory_seq_rm(self._memory, slot, length, -1))
+
+    def fork(self, source: int, target: int) -> bool:
+        if self._past is not None and not self._past.copied(source, target):
+            state = self.state.save(source)  # which is right at any time
+            return state is not None and self.state.load(target, state)
         llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+        return True
 
     def remove(self, slot: int) -> None:
         llama.llama_memory_seq_rm(self._memory, slot, -1, -1)
+        if self._past is not None:
+            self._past.forget(slot)
 
     def close(self) -> None:
         if self.handle:
             llama.llama_free(self.handle)
             self.handle = None
+
+
+class _Past:
+    """How far each slot of a recurrent model can be cut back.
+
+    llama.cpp keeps the states after the last tokens of a sequence's last decode. To go back
+    further, twice, or in a copy, is not refused everywhere; where it is not, later logits are wrong
+    (llama_memory_recurrent::seq_rm, seq_cp and s_copy, 0.5.0-dev).
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._reach: dict[int, int] = {}
+        self._cut: set[int] = set()
+
+    def appended(self, slot: int, tokens: int) -> None:
+        """A decode gave the slot this many tokens."""
+        self._reach[slot] = min(self._most, tokens - 1)
+        self._cut.discard(slot)
+
+    def reaches(self, slot: int, back: int) -> bool:
+        return 0 < back <= self._reach.get(slot, 0)
+
+    def cut(self, slot: int) -> None:
+        """The slot was cut back, which takes effect in its next decode."""
+        self._reach[slot] = 0
+        self._cut.add(slot)
+
+    def copied(self, source: int, target: int) -> bool:
+        """Whether `seq_cp` may copy the slot: until the next decode it may not copy a cut one."""
+        if source in self._cut:
+            return False
+        self._reach[source] = self._reach[target] = 0
+        return True
+
+    def forget(self, slot: int) -> None:
+        self._reach.pop(slot, None)
+        self._cut.discard(slot)
 
 
 class _Batch:
@@ -156,9 +225,12 @@ class _Batch:
                 self._positions[start:end] = np.arange(chunk.position, chunk.position + end - start)
                 self._flags[start:end] = 0
                 self._slot_pointers[start:end] = self._slot_addresses[chunk.slot]
-            if chunk.sampler is not None:
-                self._flags[end - 1] = 1
-            rows.append(end - 1 if chunk.sampler is not None else -1)
+            first = end - 1 - chunk.drafts
+            if chunk.drafts:
+                self._flags[first:end] = 1
+            elif chunk.sampler is not None:
+                self._flags[first] = 1
+            rows.append(first if chunk.sampler is not None else -1)
             start = end
         self.struct.n_tokens = start
         return rows
