@@ -1,0 +1,75 @@
+"""Writes prefixes beside the steps, so that nothing that runs waits for the disk."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hubserve_engine.prefix_store.file import Tokens
+from hubserve_engine.prefix_store.store import Entry, PrefixStore
+
+_WAITING = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    tokens: Tokens
+    state: bytes
+    supersede: bool
+
+
+class PrefixWriter:
+    """A thread that saves what it is given, in that order. `saved` is called on that thread."""
+
+    def __init__(self, store: PrefixStore, saved: Callable[[Entry], None]) -> None:
+        self._store = store
+        self._saved = saved
+        self._waiting: list[_Prefix] = []
+        self._writing = False
+        self._changed = threading.Condition()
+        threading.Thread(target=self._run, name="prefix writer", daemon=True).start()
+
+    def submit(self, tokens: Tokens, state: bytes, *, supersede: bool = False) -> bool:
+        """Hand over a state that is the writer's from now on; see `PrefixStore.save`.
+
+        States are large, so only two may wait. False: there are two, and none that this one
+        supersedes.
+        """
+        prefix = _Prefix(tokens, state, supersede)
+        with self._changed:
+            left = [each for each in self._waiting if not _supersedes(prefix, each)]
+            if len(left) >= _WAITING:
+                return False
+            self._waiting = [*left, prefix]
+            self._changed.notify_all()
+        return True
+
+    @property
+    def full(self) -> bool:
+        """Whether a state that supersedes none would be refused: ask before copying one."""
+        return len(self._waiting) >= _WAITING
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until all is written, but no longer than this; whether all is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not (self._waiting or self._writing), seconds)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._writing = False
+                self._changed.notify_all()
+                while not self._waiting:
+                    self._changed.wait()
+                prefix = self._waiting.pop(0)
+                self._writing = True
+            entry = self._store.save(prefix.tokens, prefix.state, supersede=prefix.supersede)
+            if entry is not None:
+                self._saved(entry)
+            del prefix  # or it would be held until the next one comes
+
+
+def _supersedes(new: _Prefix, old: _Prefix) -> bool:
+    length = len(old.tokens)
+    return new.supersede and np.array_equal(new.tokens[:length], old.tokens)
