@@ -1,8 +1,10 @@
 """Changes to a history that some templates need. Each keeps every word of it."""
 
 import json
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from hubserve_engine.types import Message, ToolCall
 
@@ -16,11 +18,11 @@ def with_call_ids(messages: History, *, short: bool = False) -> History:
     `short` makes all ids nine letters and digits, as some templates demand.
     """
     done: list[Message] = []
-    pending: list[tuple[str, ToolCall]] = []
+    pending = _Pending()
     count = 0
     for message in messages:
         if message.tool_calls:
-            pending = []
+            pending = _Pending()
             calls = []
             for call in message.tool_calls:
                 count += 1
@@ -28,19 +30,42 @@ def with_call_ids(messages: History, *, short: bool = False) -> History:
                 if short or not given:
                     call = replace(call, id=f"call{count:05d}")
                 calls.append(call)
-                pending.append((given, call))
+                pending.add(given, call)
             message = replace(message, tool_calls=tuple(calls))
-        elif message.role == "tool" and pending:
-            sent = message.tool_call_id
-            known = next((entry for entry in pending if sent and entry[0] == sent), pending[0])
-            pending.remove(known)
-            call = known[1]
-            message = replace(message, tool_call_id=call.id, name=message.name or call.name)
+        elif message.role == "tool" and (asked := pending.take(message.tool_call_id)):
+            message = replace(message, tool_call_id=asked.id, name=message.name or asked.name)
         if message.role == "tool" and not message.tool_call_id:
             count += 1
             message = replace(message, tool_call_id=f"call{count:05d}")
         done.append(message)
     return tuple(done)
+
+
+class _Pending:
+    """Calls that have no result yet. There may be thousands, so none is looked for in a list."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, ToolCall] = {}
+        self._places: dict[str, deque[int]] = {}
+        self._first = 0
+
+    def add(self, id: str, call: ToolCall) -> None:
+        place = len(self._calls)
+        self._calls[place] = call
+        self._places.setdefault(id, deque()).append(place)
+
+    def take(self, id: str | None) -> ToolCall | None:
+        """The first call of that id, or else the first of all; None where none is left."""
+        if not self._calls:
+            return None
+        places = self._places.get(id, deque()) if id else deque[int]()
+        while places and places[0] not in self._calls:
+            places.popleft()
+        if places:
+            return self._calls.pop(places.popleft())
+        while self._first not in self._calls:
+            self._first += 1
+        return self._calls.pop(self._first)
 
 
 def system_first(messages: History) -> History:
@@ -78,22 +103,25 @@ def text_apart(messages: History) -> History:
 def calls_apart(messages: History) -> History:
     """Each call in a message of its own, with its result behind it."""
     done: list[Message] = []
-    rest = list(messages)
-    while rest:
-        message = rest.pop(0)
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        at += 1
         if len(message.tool_calls) < 2:
             done.append(message)
             continue
-        results: list[Message] = []
-        while rest and rest[0].role == "tool":
-            results.append(rest.pop(0))
-        for at, call in enumerate(message.tool_calls):
+        begin = at
+        while at < len(messages) and messages[at].role == "tool":
+            at += 1
+        results = messages[begin:at]
+        left: dict[str | None, list[Message]] = {}
+        for result in results:
+            left.setdefault(result.tool_call_id, []).append(result)
+        for number, call in enumerate(message.tool_calls):
             first = replace(message, tool_calls=(call,))
-            done.append(first if at == 0 else replace(first, content=None, reasoning=None))
-            own = [result for result in results if result.tool_call_id == call.id]
-            done.extend(own)
-            results = [result for result in results if result not in own]
-        done.extend(results)
+            done.append(first if number == 0 else replace(first, content=None, reasoning=None))
+            done.extend(left.pop(call.id, ()))
+        done.extend(result for result in results if result.tool_call_id in left)
     return tuple(done)
 
 
@@ -155,24 +183,29 @@ def alternating(messages: History) -> History:
     Text and calls are left apart: templates that want roles to alternate let calls be an exception,
     and some would drop the text.
     """
-    done: list[Message] = []
+    groups: list[list[Message]] = []
     for message in messages:
-        last = done[-1] if done else None
+        last = groups[-1][-1] if groups else None
         if (
             last is None
             or last.role != message.role
             or message.role in ("system", "tool")
             or bool(last.tool_calls) != bool(message.tool_calls)
         ):
-            done.append(message)
-            continue
-        done[-1] = replace(
-            last,
-            content=joined([last.content, message.content]),
-            reasoning=joined([last.reasoning, message.reasoning]) or None,
-            tool_calls=last.tool_calls + message.tool_calls,
-        )
-    return tuple(done)
+            groups.append([])
+        groups[-1].append(message)
+    return tuple(_as_one(group) for group in groups)
+
+
+def _as_one(messages: Sequence[Message]) -> Message:
+    if len(messages) == 1:
+        return messages[0]
+    return replace(
+        messages[0],
+        content=joined([message.content for message in messages]),
+        reasoning=joined([message.reasoning for message in messages]) or None,
+        tool_calls=tuple(chain.from_iterable(message.tool_calls for message in messages)),
+    )
 
 
 def without_reasoning(messages: History) -> History:

@@ -9,7 +9,7 @@ from jinja2 import meta, nodes
 
 from hubserve_engine.errors import PromptError
 from hubserve_engine.prompt import budget
-from hubserve_engine.prompt.limits import TooSlow, run_limited
+from hubserve_engine.prompt.limits import OverLimit, TooSlow, run_limited
 from hubserve_engine.prompt.sandbox import Sandbox
 
 _MAX_SOURCE = 2**20
@@ -46,6 +46,8 @@ class Program:
             raise PromptError(
                 f"The chat template took over {COMPILE_SECONDS:g} s to compile and was stopped."
             ) from None
+        except OverLimit:
+            raise PromptError("The chat template takes too much memory to compile.") from None
         except Exception as error:
             raise PromptError(
                 f"The chat template cannot be compiled: {_sentence(error)}"

@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from hubserve_engine.errors import PromptError
+from hubserve_engine.errors import Cancelled, PromptError
 from hubserve_engine.profiles import Profile, choose
-from hubserve_engine.prompt import history, prefill
+from hubserve_engine.prompt import history, limits, prefill
 from hubserve_engine.prompt.history import History
-from hubserve_engine.prompt.limits import TooSlow, run_limited
+from hubserve_engine.prompt.limits import Abandoned, OverLimit, TooHeavy, TooSlow
 from hubserve_engine.prompt.messages import Plain, Traits, complete_tools, normalize, plain
 from hubserve_engine.prompt.program import COMPILE_SECONDS, Program, Refused
 from hubserve_engine.prompt.switch import Switch, effort_arguments, find_switch
@@ -22,9 +22,11 @@ from hubserve_engine.types import Chat, Message, ReasoningSwitch, Rendered
 T = TypeVar("T")
 
 # Honest templates need a few milliseconds; some look at all messages for each one, and so take
-# seconds where an agent has made thousands.
+# seconds where an agent has made thousands. Others wait meanwhile.
 _SECONDS = 2.0
-_SECONDS_A_MESSAGE = 0.005
+_SECONDS_A_MESSAGE = 0.002
+_MOST_SECONDS = 8.0
+_MOST_MESSAGES = 10_000
 _OURS = frozenset(("messages", "tools", "add_generation_prompt", "bos_token", "eos_token"))
 # What is tried, one after the other and added up, when a template refuses a history.
 _REPAIRS: tuple[Callable[[History], History], ...] = (
@@ -63,34 +65,56 @@ class ChatTemplate:
         self._program = Program(source, may_exit=may_exit)
         self._traits = Traits()
         self._switch: Switch | None = None
-        with suppress(TooSlow):  # then each chat is going to say so
+        with suppress(OverLimit):  # then each chat is going to say so
             self._limited(self._try_out, COMPILE_SECONDS)
 
     @property
     def thinking_switch(self) -> str | None:
         return self._switch.name if self._switch else None
 
-    def render(self, chat: Chat, *, reasoning: ReasoningSwitch) -> Rendered:
+    def render(
+        self,
+        chat: Chat,
+        *,
+        reasoning: ReasoningSwitch,
+        wanted: Callable[[], bool] = limits.wanted,
+    ) -> Rendered:
         """The prompt of `chat`; `reasoning` is the default that the chat's own wish overrides.
 
         A last message of the assistant is gone on from, unless the chat wants no generation prompt.
-        Raises `PromptError` with the template's own words, for all that it does not take.
+        Raises `PromptError` with the template's own words, for all that it does not take, and
+        `Cancelled` once the prompt is not `wanted`.
         """
         if not chat.messages:
             raise PromptError("'messages' is empty; send at least one message.", param="messages")
+        count = sum(1 + len(message.tool_calls) for message in chat.messages)
+        if count > _MOST_MESSAGES:
+            raise PromptError(
+                f"The conversation has {count} messages and tool calls; at most {_MOST_MESSAGES}"
+                " are read. Leave out the oldest, or sum them up.",
+                param="messages",
+            )
         if taken := sorted(_OURS & chat.template_arguments.keys()):
             raise PromptError(
                 f"The template argument {taken[0]!r} is set by the server; leave it out.",
                 param="chat_template_kwargs",
             )
         chat = replace(chat, reasoning=chat.reasoning or reasoning)
-        seconds = _SECONDS + _SECONDS_A_MESSAGE * len(chat.messages)
+        seconds = min(_SECONDS + _SECONDS_A_MESSAGE * count, _MOST_SECONDS)
         try:
-            return self._limited(partial(self._rendered, chat), seconds)
+            return self._limited(partial(self._rendered, chat), seconds, wanted)
+        except Abandoned:
+            raise Cancelled("The client went away.") from None
         except TooSlow:
             raise PromptError(
                 f"The model's chat template ran for over {seconds:.1f} s on these messages and was"
                 " stopped; another template can be given with --chat-template-file.",
+                param="messages",
+            ) from None
+        except TooHeavy:
+            raise PromptError(
+                "The model's chat template took too much memory on these messages and was stopped;"
+                " another template can be given with --chat-template-file.",
                 param="messages",
             ) from None
         except Refused as error:
@@ -196,5 +220,7 @@ class ChatTemplate:
     def _probe(self, arguments: Mapping[str, Any], words: str | None) -> str:
         return self._call((Message("user", "x"),), [], arguments, words, True)
 
-    def _limited(self, work: Callable[[], T], seconds: float) -> T:
-        return run_limited(work, seconds, may_exit=self._may_exit)
+    def _limited(
+        self, work: Callable[[], T], seconds: float, wanted: Callable[[], bool] = limits.wanted
+    ) -> T:
+        return limits.run_limited(work, seconds, may_exit=self._may_exit, wanted=wanted)

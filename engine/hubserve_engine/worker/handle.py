@@ -145,6 +145,10 @@ class WorkerHandle:
         try:
             self._send(question)
             return await future
+        except asyncio.CancelledError:
+            if self._death is None:
+                self._send(protocol.Cancel(id))
+            raise
         finally:
             del self._answers[id]
 

@@ -1,6 +1,6 @@
 """A request as it comes -> a generation that the loop can run: rendered, tokenized, checked."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 
@@ -8,6 +8,7 @@ from hubserve_engine.backends.base import Backend
 from hubserve_engine.channels import ChannelSplitter
 from hubserve_engine.errors import ContextOverflow, InvalidRequest
 from hubserve_engine.profiles import Profile
+from hubserve_engine.prompt import limits
 from hubserve_engine.prompt.template import ChatTemplate
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.transcript import Transcript
@@ -45,13 +46,15 @@ class Intake:
     def profile(self) -> Profile:
         return self._template.profile
 
-    def render(self, chat: Chat) -> Rendered:
-        """Raises PromptError."""
-        return self._template.render(chat, reasoning=self._reasoning)
+    def render(self, chat: Chat, wanted: Callable[[], bool] = limits.wanted) -> Rendered:
+        """Raises PromptError, or Cancelled once it is not `wanted`."""
+        return self._template.render(chat, reasoning=self._reasoning, wanted=wanted)
 
-    def prepare(self, id: int, request: Request) -> Generation:
-        """Raises InvalidRequest."""
-        tokens, thinking_open = self._tokenize(request)
+    def prepare(
+        self, id: int, request: Request, wanted: Callable[[], bool] = limits.wanted
+    ) -> Generation:
+        """Raises InvalidRequest, or Cancelled once it is not `wanted`."""
+        tokens, thinking_open = self._tokenize(request, wanted)
         context = self._backend.capabilities.context_length
         if not tokens:
             raise InvalidRequest("The prompt is empty; send at least one token.", param="prompt")
@@ -76,7 +79,7 @@ class Intake:
             generation.choices.append(sequence)
         return generation
 
-    def _tokenize(self, request: Request) -> tuple[list[int], bool]:
+    def _tokenize(self, request: Request, wanted: Callable[[], bool]) -> tuple[list[int], bool]:
         """The prompt's tokens, and whether it ends inside thinking.
 
         What cannot fit is refused before much is done with it.
@@ -91,7 +94,7 @@ class Intake:
             tokens = self._backend.tokenize(prompt, add_special=True, parse_special=True)
             self._check_length(len(tokens), "prompt")
             return tokens, False
-        rendered = self.render(prompt)
+        rendered = self.render(prompt, wanted)
         self._check_size(rendered.text, "messages")
         bos = self._backend.loaded.bos
         # A template that writes the first token itself must not get it twice.

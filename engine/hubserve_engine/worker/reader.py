@@ -6,11 +6,11 @@ a request: that must not come later than with the next step.
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
 from hubserve_engine.backends.base import Backend
-from hubserve_engine.errors import EngineError, InvalidRequest
+from hubserve_engine.errors import Cancelled, EngineError, InvalidRequest
 from hubserve_engine.types import Request, Started
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.account import account
@@ -32,7 +32,7 @@ class Reader:
         self._intake = intake
         self._loop = loop
         self._questions: SimpleQueue[_Question] = SimpleQueue()
-        self._expected: set[int] = set()  # requests that the loop is still to get
+        self._expected: set[int] = set()  # questions that somebody still asks
         self._lock = threading.Lock()
 
     def start(self, messages: Iterator[bytes]) -> None:
@@ -56,24 +56,30 @@ class Reader:
                     self._loop.cancel(id)
             case protocol.Load():
                 raise ValueError("a model is loaded once")
-            case protocol.Generate(id=id):
-                with self._lock:
-                    self._expected.add(id)
-                self._questions.put(message)
             case _:
+                with self._lock:
+                    self._expected.add(message.id)
                 self._questions.put(message)
 
     def _answer(self) -> None:
         try:
             while True:
-                self._answer_one(self._questions.get())
+                question = self._questions.get()
+                self._answer_one(question)
+                self._expected.discard(question.id)
         except BaseException as error:
             self._loop.stop(error)
 
     def _answer_one(self, question: _Question) -> None:
-        """A question on which our own code fails is answered, like one that is refused."""
+        """A question on which our own code fails is answered, like one that is refused.
+
+        One that was cancelled is dropped, and nothing is said of it.
+        """
         try:
-            self._carry_out(question)
+            if question.id in self._expected:
+                self._carry_out(question, lambda: question.id in self._expected)
+        except Cancelled:
+            return
         except EngineError as error:
             self._channel.send(failure(question.id, error))
         except protocol.TooLong as error:
@@ -86,10 +92,10 @@ class Reader:
             print(f"hubserve worker: a request failed: {what}", file=sys.stderr, flush=True)
             self._channel.send(failure(question.id, EngineError(f"The request failed: {what}")))
 
-    def _carry_out(self, question: _Question) -> None:
+    def _carry_out(self, question: _Question, wanted: Callable[[], bool]) -> None:
         match question:
             case protocol.Generate(id=id, request=request):
-                self._begin(id, request)
+                self._begin(id, request, wanted)
             case protocol.Tokenize(id=id, text=text):
                 tokens = self._backend.tokenize(
                     text, add_special=question.add_special, parse_special=question.parse_special
@@ -100,19 +106,12 @@ class Reader:
                 pieces = [self._backend.piece(token, special=True) for token in numbers]
                 self._channel.answer(protocol.PieceList(id, pieces))
             case protocol.Render(id=id, chat=chat):
-                self._channel.answer(protocol.Text(id, self._intake.render(chat)))
+                self._channel.answer(protocol.Text(id, self._intake.render(chat, wanted)))
 
-    def _begin(self, id: int, request: Request) -> None:
-        """Nothing is said of a request that was cancelled before it came to the loop."""
-        if id not in self._expected:
-            return
-        try:
-            generation = self._intake.prepare(id, request)
-        except BaseException:
-            self._expected.discard(id)
-            raise
+    def _begin(self, id: int, request: Request, wanted: Callable[[], bool]) -> None:
+        generation = self._intake.prepare(id, request, wanted)
         with self._lock:
-            if id in self._expected:
+            if wanted():
                 self._expected.remove(id)
                 started = Started(generation.choices[0].prompt_length)
                 self._channel.send(protocol.Step([protocol.Item.of(id, started)]))

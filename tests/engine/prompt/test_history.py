@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from tests.support.histories import histories
 
 from hubserve_engine.prompt import history
@@ -30,6 +30,31 @@ def test_an_id_that_no_call_has_is_that_of_the_next_call() -> None:
     asked = Message("assistant", tool_calls=(call("a"),))
     found = history.with_call_ids((asked, Message("tool", "x", tool_call_id="other")))
     assert found[1].tool_call_id == "a"
+
+
+def test_many_results_find_their_calls_in_any_order() -> None:
+    asked = Message("assistant", tool_calls=tuple(call(f"{i}", f"f{i}") for i in range(3000)))
+    results = [Message("tool", tool_call_id=f"{i}") for i in reversed(range(3000))]
+    found = history.with_call_ids((asked, *results))
+    assert [m.name for m in found[1:]] == [f"f{i}" for i in reversed(range(3000))]
+
+
+def test_a_result_without_an_id_takes_the_first_call_that_is_left() -> None:
+    asked = Message("assistant", tool_calls=(call("a", "1"), call("b", "2"), call("a", "3")))
+    ids = (None, "a", "none", "b")
+    found = history.with_call_ids((asked, *(Message("tool", tool_call_id=id) for id in ids)))
+    assert [m.name for m in found[1:]] == ["1", "3", "2", None]
+
+
+@settings(max_examples=50)
+@given(histories())
+def test_calls_apart_keep_every_result(messages: tuple[Message, ...]) -> None:
+    told = history.with_call_ids(messages)
+    before, after = (
+        sorted(repr(message) for message in each if message.role == "tool")
+        for each in (told, history.calls_apart(told))
+    )
+    assert before == after
 
 
 def test_short_ids_are_nine_letters_and_digits() -> None:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from hubserve_engine.prompt.limits import TooSlow, run_limited
+from hubserve_engine.prompt.limits import Abandoned, TooHeavy, TooSlow, run_limited
 
 
 def endless() -> None:
@@ -31,6 +31,32 @@ def test_endless_work_is_stopped_and_the_thread_goes_on() -> None:
         with pytest.raises(TooSlow):
             run_limited(endless, 0.05)
     assert run_limited(lambda: sum(range(1000)), 10) == 499500
+
+
+@pytest.mark.timeout(60)
+def test_work_that_nobody_wants_is_stopped() -> None:
+    seen: list[bool] = []
+
+    def wanted() -> bool:
+        seen.append(True)
+        return len(seen) < 3
+
+    with pytest.raises(Abandoned):
+        run_limited(endless, 1000, wanted=wanted)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing tells how much memory there is")
+@pytest.mark.timeout(60)
+def test_work_that_takes_much_memory_is_stopped() -> None:
+    held: list[bytearray] = []
+
+    def grow() -> None:
+        while len(held) < 4000:
+            held.append(bytearray(2**20))
+
+    with pytest.raises(TooHeavy):
+        run_limited(grow, 1000)
+    assert len(held) < 2000
 
 
 @pytest.mark.timeout(60)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.histories import histories
 
-from hubserve_engine.errors import PromptError
+from hubserve_engine.errors import Cancelled, PromptError
 from hubserve_engine.prompt.default import CHATML
 from hubserve_engine.prompt.template import ChatTemplate
 from hubserve_engine.types import Chat, Message, ToolCall
@@ -281,3 +281,22 @@ def test_no_history_is_a_fault_of_ours(
 
 _FUSSY = ChatTemplate(FUSSY, bos="", eos="")
 _CHATML = ChatTemplate(CHATML, bos="", eos="")
+
+
+def test_more_messages_than_any_context_holds_are_refused_with_their_number() -> None:
+    with pytest.raises(PromptError, match=r"10001 .*at most 10000") as caught:
+        render(CHATML, *[ASK] * 10_001)
+    assert caught.value.param == "messages"
+    calls = Message("assistant", tool_calls=CALL.tool_calls * 6000)
+    with pytest.raises(PromptError, match="12003"):
+        render(CHATML, ASK, calls, calls)
+    assert render(CHATML, *[ASK] * 10_000).count("hi") == 10_000
+
+
+def test_a_chat_that_nobody_waits_for_is_not_rendered() -> None:
+    source = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    slow = "{% if messages[0].content == 'slow' %}{% for a in range(99999) %}"
+    slow += "{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}"
+    template = ChatTemplate(source + slow, bos="", eos="")
+    with pytest.raises(Cancelled):
+        template.render(Chat((Message("user", "slow"),)), reasoning="auto", wanted=lambda: False)

@@ -343,3 +343,26 @@ def test_a_question_that_is_too_long_is_refused(
     with pytest.raises(InvalidRequest, match="10000"):
         run(collect(shared, Request("a" * 20000)))
     assert text(run(collect(shared, Request("hello")))) == "yes"
+
+
+def test_a_question_that_nobody_waits_for_is_taken_back(
+    shared: WorkerHandle, run: Run[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[protocol.ToWorker] = []
+    send = WorkerHandle._send
+
+    def seen(handle: WorkerHandle, message: protocol.ToWorker) -> None:
+        sent.append(message)
+        send(handle, message)
+
+    async def ask() -> None:
+        task = asyncio.create_task(shared.render(Chat((Message("user", "x"),))))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    monkeypatch.setattr(WorkerHandle, "_send", seen)
+    run(ask())
+    question, cancel = sent
+    assert isinstance(question, protocol.Render)
+    assert cancel == protocol.Cancel(question.id)

@@ -108,10 +108,10 @@ def test_a_request_on_which_our_code_fails_is_answered(tmp_path: Path) -> None:
     patch = """
 from hubserve_engine.worker.intake import Intake
 prepare = Intake.prepare
-def broken(self, id, request):
+def broken(self, id, request, wanted):
     if id == 1:
         raise KeyError("gone")
-    return prepare(self, id, request)
+    return prepare(self, id, request, wanted)
 Intake.prepare = broken
 """
     with RawWorker(order(script(tmp_path, YES)), patch) as worker:
@@ -230,9 +230,9 @@ from hubserve_engine.worker.intake import Intake
 from hubserve_engine.worker.loop import Loop
 cancelled = threading.Event()
 prepare, cancel = Intake.prepare, Loop.cancel
-def slow(self, id, request):
+def slow(self, id, request, wanted):
     assert id != 2 or cancelled.wait(60), "the cancelling waited for the preparing"
-    return prepare(self, id, request)
+    return prepare(self, id, request, wanted)
 def seen(self, id):
     cancel(self, id)
     cancelled.set()
@@ -264,3 +264,30 @@ def test_a_request_can_be_cancelled_while_it_is_prepared(tmp_path: Path) -> None
         assert isinstance(step, protocol.Step)
         assert {item.id for item in step.items} == {4}
         assert worker.events(4)
+
+
+def test_nothing_more_is_done_for_what_nobody_waits_for(tmp_path: Path) -> None:
+    """The template would be stopped after some time, too, but not all of them together."""
+    endless = (
+        "{% for m in messages %}{% if m.content == 'for ever' %}"
+        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}"
+        "{% endif %}{{ m.content }}{% endfor %}"
+    )
+    file = script(tmp_path, YES, template=endless)
+    patch = """
+from hubserve_engine.prompt import template
+template._SECONDS = template._MOST_SECONDS = 100.0
+"""
+    stuck = Chat((Message("user", "for ever"),))
+    with RawWorker(order(file), patch) as worker:
+        ready(worker)
+        for id in range(1, 11, 2):
+            worker.send(protocol.Generate(id, Request(stuck)))
+            worker.send(protocol.Render(id + 1, stuck))
+        worker.send(protocol.Render(11, Chat((Message("user", "x"),))))
+        for id in range(1, 11):
+            worker.send(protocol.Cancel(id))
+        # The first thing that is told is of the one that is left.
+        answer = worker.receive()
+        assert isinstance(answer, protocol.Text)
+        assert (answer.id, answer.rendered.text) == (11, "x")

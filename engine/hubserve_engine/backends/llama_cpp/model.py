@@ -3,7 +3,7 @@
 import ctypes
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,13 @@ import llama_cpp.llama_cpp as llama
 
 from hubserve_engine.backends.base import BackendConfig, Progress
 from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.special_tokens import SpecialTokens
 from hubserve_engine.errors import LoadError
+
+_ALWAYS = llama.LLAMA_TOKEN_ATTR_USER_DEFINED
+_IF_PARSED = llama.LLAMA_TOKEN_ATTR_CONTROL | llama.LLAMA_TOKEN_ATTR_UNKNOWN
+_SHORT = 1 << 14
+"""Bytes of a text that llama_tokenize takes no time for, whatever is in it."""
 
 
 class Model:
@@ -101,6 +107,13 @@ class Model:
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         # A lone surrogate has no UTF-8 form; it becomes a question mark, as in any encoder.
         data = text.encode("utf-8", "replace")
+        if len(data) > _SHORT:
+            special = self._all_special if parse_special else self._always_special
+            if special.exact:
+                return self._tokenize_long(data, special, add_special=add_special)
+        return self._tokenize(data, add_special=add_special, parse_special=parse_special)
+
+    def _tokenize(self, data: bytes, *, add_special: bool, parse_special: bool) -> list[int]:
         room = len(data) + 16
         tokens = (llama.llama_token * room)()
         count = llama.llama_tokenize(
@@ -112,6 +125,61 @@ class Model:
                 self.vocab, data, len(data), tokens, -count, add_special, parse_special
             )
         return list(tokens[: max(count, 0)])
+
+    def _tokenize_long(
+        self, data: bytes, special: SpecialTokens, *, add_special: bool
+    ) -> list[int]:
+        """The same tokens. What stands between special tokens is tokenized alone, and alike, also
+        where each such piece begins with a space of the tokenizer's own."""
+        before, after = self._frame if add_special else ([], [])
+        tokens = list(before)
+        known: dict[bytes, list[int]] = {}
+        for part in special.split(data):
+            if isinstance(part, int):
+                tokens.append(part)
+                continue
+            if part not in known:
+                known[part] = self._tokenize(part, add_special=False, parse_special=False)
+            tokens += known[part]
+        return tokens + after
+
+    @cached_property
+    def _frame(self) -> tuple[list[int], list[int]]:
+        """The tokens that `add_special` puts around a text."""
+        bare = self._tokenize(b"a", add_special=False, parse_special=False)
+        whole = self._tokenize(b"a", add_special=True, parse_special=False)
+        starts = range(len(whole) - len(bare) + 1)
+        start = next(at for at in starts if whole[at : at + len(bare)] == bare)
+        return whole[:start], whole[start + len(bare) :]
+
+    @cached_property
+    def _all_special(self) -> SpecialTokens:
+        return self._special(lambda kind: bool(kind & (_IF_PARSED | _ALWAYS)))
+
+    @cached_property
+    def _always_special(self) -> SpecialTokens:
+        return self._special(lambda kind: bool(kind & _ALWAYS and not kind & _IF_PARSED))
+
+    def _special(self, wanted: Callable[[int], bool]) -> SpecialTokens:
+        tokens: dict[bytes, int] = {}
+        strip_before, strip_after = set[bytes](), set[bytes]()
+        for token in range(self.n_vocab):
+            attributes = llama.llama_vocab_get_attr(self.vocab, token)
+            if not wanted(attributes):
+                continue
+            text = llama.llama_vocab_get_text(self.vocab, token)
+            if not text:
+                continue
+            if text in tokens:  # llama.cpp knows which one it takes
+                (token,) = self._tokenize(text, add_special=False, parse_special=True)
+            tokens[text] = token
+            if attributes & llama.LLAMA_TOKEN_ATTR_LSTRIP:
+                strip_before.add(text)
+            if attributes & llama.LLAMA_TOKEN_ATTR_RSTRIP:
+                strip_after.add(text)
+        return SpecialTokens(
+            tokens, strip_before=frozenset(strip_before), strip_after=frozenset(strip_after)
+        )
 
     def piece(self, token: int, *, special: bool = False) -> bytes:
         key = (token, special)
