@@ -5,7 +5,7 @@ characters that go into the splitter to those of the content.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hubserve_engine.channels import Segment
 from hubserve_engine.types import TokenLogprob
@@ -81,6 +81,7 @@ class TokenSpans:
         ready = []
         while self._placed and (at_end or self._placed[0].last <= sent):
             span = self._placed.popleft()
-            if span.last <= sent or (span.first is not None and span.first < sent):
-                ready.append(span.logprob)
+            assert span.first is not None
+            if span.last <= sent or span.first < sent:
+                ready.append(replace(span.logprob, offset=span.first))
         return tuple(ready)

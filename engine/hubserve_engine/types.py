@@ -148,11 +148,14 @@ class TokenProbability:
 class TokenLogprob:
     """The chosen token and the likeliest alternatives, best first.
 
-    Probabilities are the model's own, before penalties, biases and truncation.
+    Probabilities are the model's own, before penalties, biases and truncation. `offset` is where
+    the token's text begins in the content of its choice, in characters; tokens that share a
+    character begin at the same one.
     """
 
     chosen: TokenProbability
     top: tuple[TokenProbability, ...] = ()
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class Written:
     content: str = ""
     reasoning: str = ""
     tokens: list[bytes] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
     stop: str | None = None
     completion_tokens: int = 0
     reasoning_tokens: int = 0
@@ -33,6 +34,7 @@ class Written:
             if delta.channel == "content":
                 self.content += delta.text
                 self.tokens += [each.chosen.piece for each in delta.logprobs]
+                self.offsets += [each.offset for each in delta.logprobs]
             else:
                 assert not delta.logprobs
                 self.reasoning += delta.text
@@ -68,6 +70,22 @@ def cut(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> tuple[str, list[bytes
     borders = draw(st.lists(st.integers(0, len(data)), max_size=12))
     edges = [0, *sorted(borders), len(data)]
     return text, [data[a:b] for a, b in pairwise(edges)]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "offsets"),
+    [
+        ([b"a", b"bc", b"d"], [0, 1, 3]),
+        ([b"a\xc3", b"\xa9b", b"c"], [0, 1, 3]),
+        ([b"\xf0", b"\x9f", b"\x91\x8b", b"x"], [0, 0, 0, 1]),
+        ([b"<think>", b"no", b"</think>", b"\n\n", b"\xc3", b"\xa9", b"."], [0, 0, 1]),
+    ],
+)
+def test_a_token_begins_where_its_first_character_does(
+    pieces: list[bytes], offsets: list[int]
+) -> None:
+    assert write(pieces, tags=THINK).offsets == offsets
+    assert write(pieces, tags=THINK, stops=("~",)).offsets == offsets
 
 
 ANY = st.text(st.sampled_from("ab \né東👋"), max_size=20)

@@ -8,13 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.support.live_server import SAFETY, error_of, stream
+from tests.support.live_server import SAFETY, error_of, events, stream
 from tests.support.process import script, served
 
 THINKING = "<think>\nLet me see.\n</think>\n\nGrüße 👋🏽 aus 東京"
 RULES: list[dict[str, Any]] = [
     {"when": "think first", "say": THINKING},
     {"when": "only think", "say": "<think>\nfor ever"},
+    {"when": "say wide", "say": "aé👋b!"},
     {"when": "say stop", "say": "one STO two STOP three"},
     {"when": "forever", "say": "word ", "then": "repeat", "seconds": 0.005},
     {"when": "read slowly", "say": "x", "seconds": 0.01},
@@ -302,6 +303,17 @@ def test_logprobs(client: httpx.Client) -> None:
     tokens = choice["logprobs"]["content"]
     assert [token["token"] for token in tokens] == ["a", "b"]
     assert all(len(token["top_logprobs"]) == 2 for token in tokens)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_where_tokens_begin_in_the_text(client: httpx.Client, streaming: bool) -> None:
+    """The scripted model's tokens are bytes, so that every character here is split."""
+    body = {"prompt": "say wide", "logprobs": 1, "stop": "!", "stream": streaming}
+    response = client.post("/v1/completions", json=body)
+    chunks = events(response.text) if streaming else [response.json()]
+    found = [chunk["choices"][0]["logprobs"] for chunk in chunks if chunk["choices"]]
+    offsets = [offset for each in found if each for offset in each["text_offset"]]
+    assert offsets == [0, 1, 1, 2, 2, 2, 2, 3]
 
 
 def test_several_choices(client: httpx.Client) -> None:

@@ -135,9 +135,11 @@ class FakeEngine:
             for index in range(request.n):
                 yield Delta(index, "reasoning", piece)
         while True:
+            offset = 0
             for piece in content:
                 for index in range(request.n):
-                    yield Delta(index, "content", piece, self._logprobs(request, piece))
+                    yield Delta(index, "content", piece, self._logprobs(request, piece, offset))
+                offset += len(piece)
             if not self.endless:
                 break
         for index in range(request.n):
@@ -148,12 +150,12 @@ class FakeEngine:
             Timings(cache_n=3, prompt_n=4, prompt_ms=8.0, predicted_n=made, predicted_ms=100.0),
         )
 
-    def _logprobs(self, request: Request, piece: str) -> tuple[TokenLogprob, ...]:
+    def _logprobs(self, request: Request, piece: str, offset: int) -> tuple[TokenLogprob, ...]:
         if request.logprobs is None:
             return ()
         chosen = TokenProbability(1, piece.encode(), -0.5)
         others = (chosen, TokenProbability(2, b"\xf0\x9f", float("-inf")))
-        return (TokenLogprob(chosen, others[: request.logprobs]),)
+        return (TokenLogprob(chosen, others[: request.logprobs], offset),)
 
     async def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         return [1] * add_special + list(text.encode())

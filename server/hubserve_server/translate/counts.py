@@ -97,16 +97,14 @@ def chat_logprobs(tokens: Iterable[types.TokenLogprob]) -> ChatLogprobs:
     )
 
 
-def text_logprobs(tokens: Iterable[types.TokenLogprob], offset: int = 0) -> TextLogprobs:
-    """The older form. `offset` is where the first token starts in the choice's text."""
+def text_logprobs(tokens: Iterable[types.TokenLogprob]) -> TextLogprobs:
+    """The older form."""
     reply = TextLogprobs(tokens=[], token_logprobs=[], top_logprobs=[], text_offset=[])
     for token in tokens:
-        text = _text(token.chosen.piece)
         reply.tokens.append(_label(token.chosen.piece))
         reply.token_logprobs.append(_finite(token.chosen.logprob))
         reply.top_logprobs.append({_label(each.piece): _finite(each.logprob) for each in token.top})
-        reply.text_offset.append(offset)
-        offset += len(text)
+        reply.text_offset.append(token.offset)
     return reply
 
 

@@ -45,7 +45,6 @@ async def text_chunks(
     heading: Heading, events: AsyncIterator[Event], *, prefixes: Sequence[str], include_usage: bool
 ) -> AsyncGenerator[TextCompletion, None]:
     """Text, finish; then usage, where it was asked for. The last chunk carries the timings."""
-    lengths = [0 for _ in prefixes]
     for index, prefix in enumerate(prefixes):
         if prefix:
             yield _chunk(heading, index, prefix)
@@ -54,9 +53,7 @@ async def text_chunks(
             case Delta():
                 chunk = _chunk(heading, event.index, event.text)
                 if event.logprobs:
-                    offset = lengths[event.index]
-                    chunk.choices[0].logprobs = text_logprobs(event.logprobs, offset)
-                lengths[event.index] += len(event.text)
+                    chunk.choices[0].logprobs = text_logprobs(event.logprobs)
                 yield chunk
             case Finished():
                 yield _chunk(heading, event.index, "", event.reason)
