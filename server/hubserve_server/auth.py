@@ -8,6 +8,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hubserve_server.errors import ErrorResponse, HttpError
 from hubserve_server.settings import Settings
 
+BLANKS = " \t"
+"""What may stand around a header's value."""
+
 OPEN_PATHS = frozenset({"/health", "/v1/health"})
 
 
@@ -33,11 +36,14 @@ class Auth:
 
 
 def _key(headers: Headers) -> bytes | None:
-    """The key as bytes: header values are latin-1 to ASGI, whatever the client meant."""
+    """The key as bytes: header values are latin-1 to ASGI, whatever the client meant.
+
+    What latin-1 has for white space beyond ASCII may be the end of a character in UTF-8.
+    """
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token.strip():
-        return token.strip().encode("latin-1")
-    other = headers.get("x-api-key", "").strip()
+    if scheme.lower() == "bearer" and token.strip(BLANKS):
+        return token.strip(BLANKS).encode("latin-1")
+    other = headers.get("x-api-key", "").strip(BLANKS)
     return other.encode("latin-1") if other else None
 
 

@@ -7,7 +7,7 @@ from tests.support.live_server import error_of
 
 from hubserve_server.settings import Settings
 
-SETTINGS = Settings(api_keys=("first", "schlüssel"))
+SETTINGS = Settings(api_keys=("first", "schlüssel", "voilà", "…", "\x85key"))
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,11 @@ SETTINGS = Settings(api_keys=("first", "schlüssel"))
         {"x-api-key": "first"},
         {"Authorization": b"Bearer schl\xc3\xbcssel"},
         {"Authorization": "Basic abc", "x-api-key": "first"},
+        {"Authorization": "Bearer \tfirst\t"},
+        {"Authorization": "Bearer voilà".encode()},
+        {"x-api-key": "voilà".encode()},
+        {"x-api-key": "…".encode()},
+        {"x-api-key": "\x85key".encode()},
     ],
 )
 def test_a_key_opens(headers: dict[str, str]) -> None:
