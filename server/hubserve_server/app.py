@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
@@ -36,6 +37,7 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
         HttpError: on_error,
         HTTPException: on_http_exception,
         ClientGone: on_client_gone,
+        ClientDisconnect: on_client_gone,
         Exception: on_error,
     }
     api = FastAPI(

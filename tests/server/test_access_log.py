@@ -1,11 +1,13 @@
 """One line a request, without its content."""
 
 import logging
+import socket
+import time
 
 import pytest
 from tests.support.asgi import ask
 from tests.support.fake_engine import FakeEngine
-from tests.support.live_server import live
+from tests.support.live_server import SAFETY, live
 
 from hubserve_engine.errors import Busy, Cancelled, WorkerDied
 from hubserve_server.settings import Settings
@@ -113,3 +115,19 @@ def test_a_client_that_left_is_told_apart(log: pytest.LogCaptureFixture) -> None
             next(reply.iter_raw())
         assert engine.left.wait(5)
     assert any("(client left)" in line for line in lines(log))
+
+
+def test_a_client_that_leaves_while_it_sends_is_no_failure_of_ours(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+    with live(FakeEngine()) as client:
+        address = (client.base_url.host, client.base_url.port)
+        with socket.create_connection(address, timeout=SAFETY) as connection:
+            connection.sendall(head + b'{"messages": ')
+            time.sleep(0.1)
+        while not lines(log):
+            time.sleep(0.01)
+    (line,) = lines(log)
+    assert line.startswith("POST /v1/chat/completions 499 ")
+    assert not [record for record in log.records if record.levelno > logging.INFO]
