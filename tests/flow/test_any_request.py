@@ -10,6 +10,7 @@ from tests.support.asgi import ask
 from tests.support.fake_engine import FakeEngine
 from tests.support.live_server import error_of, events
 
+from hubserve_engine.worker import protocol
 from hubserve_server.wire.chat import ChatRequest
 from hubserve_server.wire.completions import CompletionRequest
 from hubserve_server.wire.fields import Wire
@@ -59,6 +60,49 @@ def test_any_value_of_any_field(path: str, data: st.DataObject) -> None:
     if data.draw(st.booleans()):
         body |= {"messages": data.draw(MESSAGES), "prompt": "Hi"}
     check(path, json.dumps(body).encode())
+
+
+NUMBERS = [
+    str(2**31),
+    str(2**53 + 1),
+    str(-(2**63) - 1),
+    str(2**64),
+    "9" * 400,
+    "-" + "9" * 400,
+    "9" * 4400,
+    "1e300",
+    "1e400",
+    "-1e400",
+    "1e-400",
+    "NaN",
+    "-0",
+    "-0.0",
+    "5e-1",
+]
+FORMS = ["%s", "[%s]", "[[%s, 1]]", "[[1, %s]]", '{"1": %s}', '{"a": [{"b": %s}]}']
+TOOL = '{"type": "function", "function": {"name": "f", "parameters": {"maximum": %s}}}'
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:12])
+@pytest.mark.parametrize("path", PATHS)
+def test_any_number_in_any_field(path: str, number: str) -> None:
+    """It is taken, and can be sent to the model's process, or refused with the field's name."""
+    needed = '"messages": [{"role": "user", "content": "Hi"}], "prompt": "Hi"'
+    for field in sorted(PATHS[path].model_fields):
+        forms = [*FORMS, f"[{TOOL}]"] if field in ("tools", "functions") else FORMS
+        for form in forms:
+            engine = FakeEngine()
+            content = f'{{{needed}, "{field}": {form % number}}}'.encode()
+            response = ask(engine, "POST", path, content=content)
+            for request in engine.requests:
+                protocol.encode(protocol.Generate(1, request))
+            for chat in engine.chats:
+                protocol.encode(protocol.Render(1, chat))
+            if response.status_code != 200:
+                assert response.status_code == 400, (content[:200], response.text)
+                error = error_of(response)
+                named = (error["param"] or "").split(".")[0] == field
+                assert named or "not valid JSON" in error["message"], error
 
 
 @pytest.mark.parametrize("path", PATHS)

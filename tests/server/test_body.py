@@ -80,6 +80,11 @@ def test_unknown_fields_are_ignored_and_null_is_absent() -> None:
         ("max_tokens", -2, "a whole number of at least -1"),
         ("max_completion_tokens", False, "a whole number of at least -1"),
         ("seed", 0.5, "a whole number"),
+        ("seed", float("inf"), "a whole number, not inf"),
+        ("top_k", 10**400, "a whole number from -1 to"),
+        ("tools", [{"function": {"name": "f", "x": 2**64}}], "numbers of at most 64 bits (tool 0)"),
+        ("chat_template_kwargs", {"a": [{"b": -(2**63) - 1}]}, "numbers of at most 64 bits, not -"),
+        ("chat_template_kwargs", {"a": float("nan")}, "numbers of at most 64 bits, not nan"),
         ("top_logprobs", 21, "a whole number from 0 to 20"),
         ("logprobs", 3, "true or false"),
         ("stream", "yes", "true or false"),
@@ -201,6 +206,12 @@ def test_whole_numbers_may_be_written_as_floats() -> None:
 )
 def test_logit_biases(given: object, read: object) -> None:
     assert chat(logit_bias=given).logit_bias == read
+
+
+def test_whole_numbers_may_be_of_any_size() -> None:
+    assert chat(seed=10**400).seed == 10**400
+    assert chat(max_tokens=2**64, seed=-0.0).seed == 0
+    assert chat(chat_template_kwargs={"a": 2**64 - 1}).chat_template_kwargs == {"a": 2**64 - 1}
 
 
 def test_empty_stop_strings_are_dropped() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hubserve_engine.errors import Unsupported
 from hubserve_engine.types import SamplingOptions
-from hubserve_server.wire.sampling import Generating
+from hubserve_server.wire.sampling import MAX_INT32, Generating
 
 RANDOM_SEED = 0xFFFFFFFF
 """llama.cpp's mark for "any seed", which is also what -1 becomes in 32 bits."""
@@ -48,11 +48,11 @@ def seed(value: int | None) -> int | None:
 
 
 def max_tokens(wire: Generating) -> int | None:
-    """The newer name wins; 0 and -1 mean as many as the context holds."""
+    """The newer name wins; 0, -1 and more than any context has mean as many as it holds."""
     limit = wire.max_completion_tokens
     if limit is None:
         limit = wire.max_tokens
-    return limit if limit is not None and limit > 0 else None
+    return limit if limit is not None and 0 < limit <= MAX_INT32 else None
 
 
 def refuse_forced_text(wire: Generating) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, FailFast, PlainValidator
 
-from hubserve_server.wire.fields import Flag, Mapping, Text, text, whole, wrong
+from hubserve_server.wire.fields import Flag, Text, template_arguments, text, whole, wrong
 from hubserve_server.wire.messages import Message, read_functions, read_messages, read_tools
 from hubserve_server.wire.sampling import MAX_ALTERNATIVES, Generating
 
@@ -40,7 +40,9 @@ class ChatRequest(Generating):
     logprobs: Flag = None
     top_logprobs: Annotated[int | None, PlainValidator(whole(0, MAX_ALTERNATIVES))] = None
 
-    chat_template_kwargs: Mapping = None
+    chat_template_kwargs: Annotated[dict[str, Any] | None, PlainValidator(template_arguments)] = (
+        None
+    )
     enable_thinking: Flag = None
     reasoning: Annotated[Any, PlainValidator(read_switch)] = None
     thinking: Annotated[Any, PlainValidator(read_switch)] = None

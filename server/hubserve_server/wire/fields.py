@@ -3,7 +3,6 @@
 JSON's true is no number here, 5.0 is a whole one, and null is the same as absent.
 """
 
-import math
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -51,6 +50,13 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number, of any size; one may be written as a float."""
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def real(low: float, high: float) -> Callable[[Any], float | None]:
     """A number from `low` to `high`, both included."""
 
@@ -76,7 +82,7 @@ def whole(low: int | None = None, high: int | None = None) -> Callable[[Any], in
     def read(value: Any) -> int | None:
         if value is None:
             return None
-        if not is_number(value) or not math.isfinite(value) or value != int(value):
+        if not is_whole(value):
             raise wrong(f"must be a whole number{bounds}", value)
         if (low is not None and value < low) or (high is not None and value > high):
             raise wrong(f"must be a whole number{bounds}", value)
@@ -101,6 +107,27 @@ def mapping(value: Any) -> dict[str, Any] | None:
     if value is None or isinstance(value, dict):
         return value
     raise wrong("must be an object", value)
+
+
+def template_value(value: Any, what: str = "") -> None:
+    """Refuses JSON for the chat template with a number that is infinite, or beyond 64 bits.
+
+    `what` says which part of the field the value is.
+    """
+    open_values = [value]
+    while open_values:
+        match open_values.pop():
+            case dict() as fields:
+                open_values.extend(fields.values())
+            case list() as items:
+                open_values.extend(items)
+            case int() | float() as number if not -(2**63) <= number < 2**64:
+                raise wrong(f"must hold numbers of at most 64 bits{what}", number)
+
+
+def template_arguments(value: Any) -> dict[str, Any] | None:
+    template_value(value)
+    return mapping(value)
 
 
 Flag = Annotated[bool | None, PlainValidator(flag)]

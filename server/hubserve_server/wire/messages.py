@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, FailFast, PlainValidator
 
-from hubserve_server.wire.fields import Text, Wire, text, unsupported, wrong
+from hubserve_server.wire.fields import Text, Wire, template_value, text, unsupported, wrong
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal"})
@@ -120,6 +120,7 @@ def read_tools(value: Any) -> tuple[dict[str, Any], ...]:
                 f"tool {position} is of the type {str(kind)[:60]!r}; only 'function' is possible"
             )
         check_function(tool.get("function"), f"tool {position}")
+        template_value(tool, f" (tool {position})")
     return tuple({"type": "function", **tool} for tool in tools)
 
 
@@ -128,6 +129,7 @@ def read_functions(value: Any) -> tuple[dict[str, Any], ...]:
     functions = read_array(value)
     for position, function in enumerate(functions):
         check_function(function, f"function {position}")
+        template_value(function, f" (function {position})")
     return tuple({"type": "function", "function": function} for function in functions)
 
 
