@@ -22,6 +22,7 @@ from hubserve_engine.hardware import Hardware, detect
 from hubserve_engine.rehearsal import scripted
 from hubserve_engine.select import Choice, choose
 from hubserve_engine.supervisor import Supervisor
+from hubserve_engine.surrogates import mended
 from hubserve_engine.threads import in_thread
 from hubserve_engine.types import Chat, Event, ModelInfo, Rendered, Request, Stage
 from hubserve_engine.worker.handle import WorkerHandle
@@ -209,6 +210,9 @@ class Engine:
 
     def _order(self, model: ResolvedModel, choice: Choice) -> Load:
         config = self._config.model
+        for file in map(str, model.files):
+            if file != mended(file):
+                raise StartError(f"The name of the file {file!r} is not UTF-8; rename it.")
         template = None
         if config.chat_template is not None:
             try:

@@ -340,3 +340,13 @@ def test_questions_beyond_the_queue_are_turned_away(shared: Engine, run: Run[Any
         answers = run(ask())
         assert answers[:8] == [[97, 98]] * 8
         assert all(isinstance(answer, Busy) for answer in answers[8:])
+
+
+def test_a_file_whose_name_is_no_text_is_refused_by_name(tmp_path: Path, run: Run[Any]) -> None:
+    """A name goes into messages and replies, which are UTF-8."""
+    file = tmp_path / os.fsdecode(b"mod\xffel.json")
+    file.write_bytes(script(tmp_path, *RULES).read_bytes())
+    engine = engine_of(file)
+    with pytest.raises(StartError, match=r"mod\\udcffel.json' is not UTF-8; rename it"):
+        run(ready(engine))
+    run(engine.close())

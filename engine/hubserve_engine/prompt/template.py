@@ -17,6 +17,7 @@ from hubserve_engine.prompt.messages import Plain, Traits, complete_tools, norma
 from hubserve_engine.prompt.program import COMPILE_SECONDS, Program, Refused
 from hubserve_engine.prompt.switch import Switch, effort_arguments, find_switch
 from hubserve_engine.prompt.traits import find_traits
+from hubserve_engine.surrogates import mended
 from hubserve_engine.types import Chat, Message, ReasoningSwitch, Rendered
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ class ChatTemplate:
         chat = replace(chat, reasoning=chat.reasoning or reasoning)
         seconds = min(_SECONDS + _SECONDS_A_MESSAGE * count, _MOST_SECONDS)
         try:
-            return self._limited(partial(self._rendered, chat), seconds, wanted)
+            rendered = self._limited(partial(self._rendered, chat), seconds, wanted)
         except Abandoned:
             raise Cancelled("The client went away.") from None
         except TooSlow:
@@ -121,6 +122,8 @@ class ChatTemplate:
             raise PromptError(
                 f"The model's chat template refuses these messages: {error}", param="messages"
             ) from error
+        # Arguments of calls are JSON in JSON, so whatever a client wrote is read only here.
+        return replace(rendered, text=mended(rendered.text))
 
     def _rendered(self, chat: Chat) -> Rendered:
         begun = prefill.begun(chat, self.profile)

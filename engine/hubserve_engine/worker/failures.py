@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 from hubserve_engine.errors import ContextOverflow, EngineError
+from hubserve_engine.surrogates import mended
 from hubserve_engine.worker.protocol import Failed
 
 
 def failure(id: int | None, error: EngineError) -> Failed:
     numbers = (error.needed, error.limit) if isinstance(error, ContextOverflow) else None
-    return Failed(id, type(error).__name__, error.message, error.param, numbers)
+    # Templates and clients choose words of it, and it has to arrive whatever they are.
+    return Failed(id, type(error).__name__, mended(error.message), error.param, numbers)
 
 
 def error_of(failed: Failed) -> EngineError:

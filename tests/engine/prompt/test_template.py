@@ -300,3 +300,22 @@ def test_a_chat_that_nobody_waits_for_is_not_rendered() -> None:
     template = ChatTemplate(source + slow, bos="", eos="")
     with pytest.raises(Cancelled):
         template.render(Chat((Message("user", "slow"),)), reasoning="auto", wanted=lambda: False)
+
+
+HALF = "\\ud83d"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (FUSSY, Message("assistant", tool_calls=(ToolCall("a", "look", f'{{"at": "x{HALF}y"}}'),))),
+        (FUSSY, Message("assistant", tool_calls=(ToolCall("a", "look", f'{{"x{HALF}": 1}}'),))),
+        (CHATML, Message("user", "x\ud83d")),
+        (CHATML + "{{ '" + HALF + "' }}", ASK),
+        (CHATML + "{{ '%c' % 55357 }}", ASK),
+    ],
+)
+def test_halves_of_characters_do_no_harm(source: str, message: Message) -> None:
+    text = render(source, ASK, message, RESULT, ASK, tools=True)
+    assert "\ufffd" in text
+    text.encode()

@@ -11,7 +11,7 @@ import pytest
 from tests.support.process import SAFETY, script
 from tests.support.workers import RawWorker, is_running, order, text
 
-from hubserve_engine.types import Chat, Message, Request
+from hubserve_engine.types import Chat, Message, Request, ToolCall
 from hubserve_engine.worker import protocol
 
 ENDLESS = {"when": "for ever", "say": "x", "then": "repeat", "seconds": 0.001}
@@ -291,3 +291,23 @@ template._SECONDS = template._MOST_SECONDS = 100.0
         answer = worker.receive()
         assert isinstance(answer, protocol.Text)
         assert (answer.id, answer.rendered.text) == (11, "x")
+
+
+def test_halves_of_characters_end_nothing(tmp_path: Path) -> None:
+    """A client may have cut a string between the halves, and JSON in JSON lets that through."""
+    template = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
+        "{{ c.function.name }}{{ c.function.arguments|tojson }}{% endfor %}{% endfor %}"
+        "{% if messages[0].content == 'no' %}{{ raise_exception('no \\ud83d') }}{% endif %}"
+    )
+    call = Message("assistant", tool_calls=(ToolCall("a", "look", '{"at": "\\ud83d"}'),))
+    with RawWorker(order(script(tmp_path, YES, template=template))) as worker:
+        ready(worker)
+        worker.send(protocol.Render(1, Chat((Message("user", "x"), call))))
+        answer = worker.answer(1)
+        assert isinstance(answer, protocol.Text) and answer.rendered.text == 'xlook{"at": "\ufffd"}'
+        worker.send(protocol.Generate(2, Request(Chat((Message("user", "no"),)))))
+        failed = worker.answer(2)
+        assert isinstance(failed, protocol.Failed) and "no \ufffd" in failed.message
+        worker.send(protocol.Generate(3, Request(Chat((Message("user", "x"), call)))))
+        assert text(worker.events(3)) == "yes"
