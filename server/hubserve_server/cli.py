@@ -252,6 +252,11 @@ def complain(program: str, message: str) -> NoReturn:
 
 def main() -> NoReturn:
     """`hubserve`"""
+    from hubserve_server.bench.command import bench
+
+    # What stands after a model is for `serve`, whose options this parser does not know.
+    passing = {**HELP, "ignore_unknown_options": True}
+    hubserve.command("bench", context_settings=passing)(bench)
     invoke(hubserve, "hubserve")
 
 

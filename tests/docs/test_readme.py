@@ -54,7 +54,8 @@ COMMANDS = commands(README) + commands(CONTRIBUTING)
 IN_CI = [line.strip() for line in (ROOT / ".ci/run").read_text().splitlines()]
 CURL = [command for command in COMMANDS if command.startswith("curl ")]
 SERVE = [command for command in COMMANDS if command.startswith(".venv/bin/serve ")]
-HERE = {"scripts/serve", ".venv/bin/pre-commit install", *CURL, *SERVE}
+BENCH = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve bench ")]
+HERE = {"scripts/serve", ".venv/bin/pre-commit install", *CURL, *SERVE, *BENCH}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -167,6 +168,20 @@ def test_python(demo: httpx.Client, program: str) -> None:
 
 
 @pytest.mark.model
+@pytest.mark.parametrize("command", BENCH)
+def test_bench(demo: httpx.Client, command: str) -> None:
+    done = subprocess.run(
+        [*command.replace(PORT, str(demo.base_url.port)).split(), "--scenario=one", "--runs=1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SAFETY,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "one stream, short prompt" in done.stdout
+
+
+@pytest.mark.model
 def test_the_banner_has_a_curl_that_works_and_what_a_client_asks_for(
     demo: httpx.Client, log: Path
 ) -> None:
@@ -206,15 +221,19 @@ def test_a_model_from_the_hub(command: str, tmp_path: Path) -> None:
             assert answer.status_code == 200, answer.text
 
 
-def test_every_flag_is_told_and_every_flag_told_is_there() -> None:
+@pytest.mark.parametrize(
+    ("section", "command"), [("Flags", ["serve"]), ("Measure it", ["hubserve", "bench"])]
+)
+def test_every_flag_is_told_and_every_flag_told_is_there(section: str, command: list[str]) -> None:
+    program, *words = command
     done = subprocess.run(
-        [ROOT / ".venv/bin/serve", "--help"],
+        [ROOT / ".venv/bin" / program, *words, "--help"],
         capture_output=True,
         text=True,
         env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
         timeout=SAFETY,
     )
-    table = README.partition("\n## Flags\n")[2].partition("\n## ")[0]
+    table = README.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     told = re.findall(r"`(--?[a-z-]+)`", "".join(re.findall(r"^\| `-.*?\|", table, re.MULTILINE)))
     there = set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", done.stdout))
     assert sorted(told) == sorted(there)

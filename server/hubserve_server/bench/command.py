@@ -1,0 +1,162 @@
+"""The command `hubserve bench`: what it takes, and what it makes of it."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hubserve_server.bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hubserve_server.bench.report import Report
+    from hubserve_server.bench.scenario import Running, Starting
+    from hubserve_server.bench.servers import Site
+
+RUNS = 5
+
+FAILED, ENDED = 1, 143
+"""Exit codes: a server cannot be measured; SIGTERM came, as shells have it."""
+
+
+def bench(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL [FLAG]",
+            help="A model to serve and measure, and flags of `serve`.",
+            show_default=False,
+        ),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Measure the server at this base URL instead."),
+    ] = None,
+    api_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Its key.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What to ask it for, if not the first that it lists."),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="URL", help="Measure this server in turns with it.")
+    ] = None,
+    against_command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="The same, and start it; {port} in the command is its port.",
+        ),
+    ] = None,
+    against_api_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="The other's key.", show_default=False)
+    ] = None,
+    against_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to ask the other for.")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this one; may be repeated."),
+    ] = None,
+    runs: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N|NAME=N",
+            help=f"Runs of each scenario, or of one; may be repeated. [default: {RUNS}]",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Ask what a report with this seed has asked."),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write every run's figures to this file.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the comparison to this file.")
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", metavar="", help="List the scenarios.", show_default=False)
+    ] = False,
+) -> int:
+    """Measure a server as its users feel it, alone or in turns with another."""
+    from hubserve_server.bench.arguments import chosen, counts, servers, target
+    from hubserve_server.bench.runner import SCENARIOS
+
+    if list_:
+        for each in SCENARIOS:
+            print(f"{each.name:12} {each.title}")
+        return 0
+    scenarios = chosen(SCENARIOS, scenario or ())
+    runs_of = counts(SCENARIOS, runs or (), RUNS)
+    sites = servers(
+        words or (),
+        (url, api_key, model),
+        (against, against_api_key, against_model),
+        against_command,
+    )
+    target("--json", json)
+    target("--plot", plot)
+    if plot and len(sites) < 2:
+        raise typer.BadParameter("--plot draws two servers; name the other with --against.")
+    try:
+        if plot:
+            from hubserve_server.bench.plot import check
+
+            check()
+        _keep(asyncio.run(_report(sites, scenarios, runs_of, seed)), json, plot)
+    except BenchError as error:
+        print(f"hubserve: {error}", file=sys.stderr)
+        return FAILED
+    except asyncio.CancelledError:
+        return ENDED
+    return 0
+
+
+async def _report(
+    sites: "Sequence[Site]",
+    scenarios: "Sequence[Running | Starting]",
+    runs: "Mapping[str, int]",
+    seed: str | None,
+) -> "Report":
+    """Measures. SIGTERM ends it as Ctrl-C does: no server that was started is left."""
+    from hubserve_server.bench.machine import this_machine
+    from hubserve_server.bench.report import Report
+    from hubserve_server.bench.runner import introduce, measure, notes
+
+    task = asyncio.current_task()
+    assert task
+    with contextlib.suppress(NotImplementedError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    began = datetime.now(UTC)
+    seed = seed or f"{began:%Y%m%d%H%M%S}"
+    servers = await introduce(sites, _tell)
+    figures = await measure(sites, scenarios, runs, seed, _tell)
+    date = f"{began:%Y-%m-%d %H:%M} UTC"
+    return Report(date, seed, this_machine(), servers, figures, notes(sites, scenarios))
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _keep(report: "Report", json: Path | None, plot: Path | None) -> None:
+    from rich.console import Console
+
+    from hubserve_server.bench.report import show, write_json
+
+    if json:
+        write_json(json, report)
+    if plot:
+        from hubserve_server.bench.plot import draw
+
+        draw(report, plot)
+    show(Console(), report)

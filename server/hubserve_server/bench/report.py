@@ -1,0 +1,115 @@
+"""The result: a record that is the JSON file, and the table that a terminal shows."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from hubserve_server.bench.errors import BenchError
+from hubserve_server.bench.machine import Machine
+from hubserve_server.bench.summary import Spread
+
+
+class Server(msgspec.Struct, frozen=True):
+    """`where` is its URL or command, `software` what it says it is."""
+
+    label: str
+    where: str
+    model: str
+    software: str
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A figure of a scenario. `runs` has a list for each server, a value for each run; `ratio` is
+    the first server's to the second's, run by run."""
+
+    scenario: str
+    title: str
+    figure: str
+    unit: str
+    better: Literal["higher", "lower"]
+    runs: tuple[tuple[float, ...], ...]
+    servers: tuple[Spread | None, ...]
+    ratio: Spread | None = None
+
+
+class Report(msgspec.Struct, frozen=True):
+    """`notes` say what was left out or taken for granted; `seed` makes the same texts again."""
+
+    date: str
+    seed: str
+    machine: Machine
+    servers: tuple[Server, ...]
+    figures: tuple[Measured, ...]
+    notes: tuple[str, ...] = ()
+
+
+def number(value: float) -> str:
+    """Three digits that count, and no more: "0.0123", "1.23", "123", "1234"."""
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.{2 if abs(value) >= 0.1 else 3}f}"
+
+
+def spread_text(spread: Spread) -> str:
+    return f"{number(spread.median)} ({number(spread.low)} to {number(spread.high)})"
+
+
+def show(console: Console, report: Report) -> None:
+    """The table, then the servers and the notes, each on a line of its own."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("scenario")
+    table.add_column("figure")
+    for server in report.servers:
+        table.add_column(server.label, justify="right")
+    if len(report.servers) > 1:
+        table.add_column("ratio", justify="right")
+    before = ""
+    for each in report.figures:
+        title = "" if each.scenario == before else each.title
+        before = each.scenario
+        cells = [spread_text(spread) if spread else "" for spread in each.servers]
+        if len(report.servers) > 1:
+            cells.append(spread_text(each.ratio) if each.ratio else "")
+        table.add_row(title, f"{each.figure}, {each.unit} {arrow(each)}", *cells)
+    console.print()
+    console.print(table)
+    console.print()
+    for server in report.servers:
+        console.print(f"{server.label}: {server.software}, {server.model}", soft_wrap=True)
+    for note in report.notes:
+        console.print(note, soft_wrap=True)
+
+
+def arrow(measured: Measured) -> str:
+    """Which way is better."""
+    return "↑" if measured.better == "higher" else "↓"
+
+
+def write(path: Path, content: bytes) -> None:
+    """The whole file, or nothing at its path."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BenchError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+
+
+def write_json(path: Path, report: Report) -> None:
+    write(path, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+
+
+def read_json(path: Path) -> Report:
+    """What `write_json` wrote."""
+    return msgspec.json.decode(path.read_bytes(), type=Report)

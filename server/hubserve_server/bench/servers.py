@@ -1,0 +1,179 @@
+"""The servers that are measured: one that runs already, or one that is started for it."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import IO, Protocol
+
+from hubserve_server.bench.client import Client
+from hubserve_server.bench.errors import BenchError
+from hubserve_server.settings import KEY_VARIABLE
+
+PORT = "{port}"
+"""Stands for the port in the command of a server."""
+
+GRACE = 20.0
+"""Seconds that a server has to end after it was asked to."""
+
+POLL = 0.01
+"""Seconds between two questions whether a server is ready."""
+
+LAST_WORDS = 4096
+"""Bytes of a server's output that may explain its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """A server that answers. `pid`, and the seconds from its start until it was ready, are known
+    of one that was started here; `began` is when that was, by `time.perf_counter`."""
+
+    client: Client
+    pid: int | None = None
+    began: float = 0.0
+    ready: float = 0.0
+
+
+class Site(Protocol):
+    """A server that can be up as long as a block lasts."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def where(self) -> str:
+        """The URL, or the command that starts it."""
+        ...
+
+    @property
+    def starts(self) -> bool:
+        """Whether a block starts a new process."""
+        ...
+
+    def up(self) -> AbstractAsyncContextManager[Up]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A server that someone else runs. `model` None asks for the first that it lists."""
+
+    label: str
+    where: str
+    key: str | None = None
+    model: str | None = None
+    starts: bool = False
+
+    @asynccontextmanager
+    async def up(self) -> AsyncGenerator[Up, None]:
+        client = Client(self.where, self.key)
+        client.model = self.model or await client.first_model()
+        yield Up(client)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A server that `command` starts; one of its words has `{port}` in it. One of ours is given
+    the key by its environment, so that no report has it."""
+
+    label: str
+    command: tuple[str, ...]
+    key: str | None = None
+    model: str | None = None
+    starts: bool = True
+
+    @property
+    def where(self) -> str:
+        return shlex.join(self.command)
+
+    @asynccontextmanager
+    async def up(self) -> AsyncGenerator[Up, None]:
+        port = free_port()
+        command = [word.replace(PORT, str(port)) for word in self.command]
+        with tempfile.TemporaryFile() as log:
+            began = time.perf_counter()
+            process = _start(command, self.key, log)
+            try:
+                client = Client(
+                    f"http://127.0.0.1:{port}/v1", self.key, lambda: self._end(process, log)
+                )
+                await _until_ready(client, process)
+                ready = time.perf_counter() - began
+                client.model = self.model or await client.first_model()
+                yield Up(client, process.pid, began, ready)
+            finally:
+                _stop(process)
+
+    def _end(self, process: "subprocess.Popen[bytes]", log: IO[bytes]) -> str | None:
+        """What ended the process, if it has ended or does so now."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = process.wait(1.0)
+            log.seek(max(0, log.seek(0, os.SEEK_END) - LAST_WORDS))
+            lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line]
+            how = f"with exit code {code}" if code >= 0 else f"by signal {-code}"
+            said = f"; its last words: {lines[-1].strip()}" if lines else ""
+            return f"{self.label} ended {how}{said}"
+        return None
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _start(command: Sequence[str], key: str | None, log: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """In a session of its own, so that Ctrl-C reaches us alone, and we end the server."""
+    environment = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
+    if key:
+        environment[KEY_VARIABLE] = key
+    try:
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise BenchError(f"{command[0]!r} cannot be started: {error.strerror}.") from error
+
+
+async def _until_ready(client: Client, process: "subprocess.Popen[bytes]") -> None:
+    """However long it takes, as long as the process lives: a model may have to be fetched.
+
+    A server without `/health` is ready when it lists its models.
+    """
+    path = "/health"
+    while True:
+        try:
+            status, _, _ = await client.get(path)
+        except BenchError:
+            if process.poll() is not None:
+                raise
+        else:
+            if status == 200:
+                return
+            if status == 404:
+                path = "/v1/models"
+        await asyncio.sleep(POLL)
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """Ends it as a user would, then by force, with whatever else is left of its session."""
+    try:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,88 @@
+"""Servers that are started: ready, ended, and what is said when they are not."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from hubserve_server.bench.errors import BenchError
+from hubserve_server.bench.memory import of_tree, watched
+from hubserve_server.bench.servers import Local, Up
+
+TINY = """
+import http.server, json, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = json.dumps({"data": [{"id": "tiny"}]}).encode()
+        there = self.path.endswith("/models")
+        self.send_response(200 if there else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *words):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+"""A server without /health, with a child that it never ends."""
+
+
+def local(*words: str) -> Local:
+    return Local("it", (sys.executable, "-c", *words))
+
+
+def up(site: Local, check: Callable[[Up], None]) -> None:
+    async def run() -> None:
+        async with site.up() as server:
+            check(server)
+
+    asyncio.run(run())
+
+
+def test_it_is_up_for_the_block_and_nothing_of_it_is_left() -> None:
+    seen: list[psutil.Process] = []
+
+    def check(server: Up) -> None:
+        assert server.client.model == "tiny"
+        assert server.pid is not None and server.ready > 0
+        process = psutil.Process(server.pid)
+        seen.extend([process, *process.children()])
+        assert of_tree(server.pid) > of_tree(seen[1].pid) > 2**20
+
+    up(local(TINY, "{port}"), check)
+    assert len(seen) == 2
+    _, alive = psutil.wait_procs(seen, timeout=10)
+    assert alive == []
+
+
+def test_what_a_server_said_before_it_ended_is_passed_on() -> None:
+    site = local("import sys; print('no such model'); sys.exit(3)", "{port}")
+    with pytest.raises(BenchError, match="it ended with exit code 3; its last words: no such mod"):
+        up(site, lambda _: None)
+
+
+def test_a_program_that_is_not_there() -> None:
+    with pytest.raises(BenchError, match="'/no/such/program' cannot be started: No such file"):
+        up(Local("it", ("/no/such/program", "{port}")), lambda _: None)
+
+
+def test_the_most_that_was_seen() -> None:
+    async def run() -> int:
+        async with watched(os.getpid()) as peak:
+            block = bytearray(64 * 2**20)
+            block[::4096] = b"x" * (len(block) // 4096)
+            peak.look(os.getpid())
+            del block
+        return peak.bytes
+
+    before = of_tree(os.getpid())
+    assert asyncio.run(run()) > before + 60 * 2**20
+
+
+def test_the_memory_of_what_has_ended() -> None:
+    process = psutil.Popen([sys.executable, "-c", ""])
+    process.wait()
+    assert of_tree(process.pid) == 0
