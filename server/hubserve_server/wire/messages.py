@@ -1,61 +1,19 @@
 """Messages as clients really send them, read into one plain form."""
 
-import json
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, FailFast, PlainValidator
+from pydantic import BeforeValidator, FailFast, PlainValidator, model_validator
 
 from hubserve_server.wire.fields import Text, Wire, template_value, text, unsupported, wrong
+from hubserve_server.wire.parts import answer_apart, read_arguments, read_content
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal"})
-MEDIA = {"image": "Images", "audio": "Audio", "video": "Video", "file": "Files"}
 
 
 def read_role(value: Any) -> str:
     if isinstance(value, str) and value in ROLES:
         return value
     raise wrong(f"must be one of {', '.join(ROLES)}", value)
-
-
-def read_content(value: Any) -> str | None:
-    """The text of a message: a string, or parts whose texts are put together, line after line."""
-    if value is None or isinstance(value, str):
-        return value
-    parts = [value] if isinstance(value, dict) else value
-    if not isinstance(parts, list):
-        raise wrong("must be a string, null, or an array of parts", value)
-    texts = [_part(part, position) for position, part in enumerate(parts)]
-    return "\n".join(texts)
-
-
-def _part(part: Any, position: int) -> str:
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-        raise wrong(f"must hold parts with a type (part {position})", part)
-    kind: str = part["type"]
-    if kind not in TEXT_PARTS:
-        medium = next((name for key, name in MEDIA.items() if key in kind), "Parts of this type")
-        raise unsupported(
-            f"part {position} is of the type {kind[:60]!r}. {medium} cannot be read by this server;"
-            " send text parts only"
-        )
-    written = part.get("refusal" if kind == "refusal" else "text")
-    if written is None:
-        return ""
-    if not isinstance(written, str):
-        raise wrong(f"must hold text parts with a string in them (part {position})", written)
-    return written
-
-
-def read_arguments(value: Any) -> str:
-    """Tool arguments as text. An object is written as JSON; a broken string stays as it is."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def lenient_text(value: Any) -> str | None:
@@ -89,7 +47,7 @@ def read_array(value: Any) -> tuple[Any, ...]:
 
 
 class Message(Wire):
-    """One turn. Thinking comes under three names, depending on the client."""
+    """One turn. Thinking comes under three names, or as parts, depending on the client."""
 
     role: Annotated[str, PlainValidator(read_role)]
     content: Annotated[str | None, PlainValidator(read_content)] = None
@@ -100,6 +58,11 @@ class Message(Wire):
     function_call: FunctionCall | None = None
     tool_call_id: Text = None
     name: Text = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apart(cls, value: Any) -> Any:
+        return answer_apart(value)
 
 
 def read_messages(value: Any) -> tuple[Any, ...]:

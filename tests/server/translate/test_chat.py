@@ -35,6 +35,55 @@ def test_the_plainest_request_leaves_everything_to_the_defaults() -> None:
     assert translate().max_tokens is None
 
 
+THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
+SAID = {"type": "text", "text": "It is"}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ([THOUGHT, SAID], Message("assistant", "It is", "Hm.")),
+        ([{"type": "reasoning", "text": "Hm."}, SAID], Message("assistant", "It is", "Hm.")),
+        ([{"type": "redacted_thinking", "data": "=="}, SAID], Message("assistant", "It is")),
+        ([THOUGHT, THOUGHT], Message("assistant", None, "Hm.\nHm.")),
+        (THOUGHT, Message("assistant", None, "Hm.")),
+        (
+            [SAID, {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}}],
+            Message("assistant", "It is", None, (ToolCall("a", "f", '{"x": 1}'),)),
+        ),
+        (
+            [{"type": "tool-call", "toolCallId": "a", "toolName": "f", "args": {}}],
+            Message("assistant", None, None, (ToolCall("a", "f", "{}"),)),
+        ),
+    ],
+)
+def test_an_answer_may_come_back_in_parts(content: object, expected: Message) -> None:
+    (_, found, _) = messages(HI, {"role": "assistant", "content": content}, HI)
+    assert found == expected
+
+
+def test_what_has_its_own_field_is_not_taken_from_the_parts_too() -> None:
+    call = {"id": "b", "function": {"name": "g", "arguments": "{}"}}
+    use = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    answer = {
+        "role": "assistant",
+        "content": [THOUGHT, SAID, use],
+        "reasoning_content": "So.",
+        "tool_calls": [call],
+    }
+    (_, found, _) = messages(HI, answer, HI)
+    assert found == Message("assistant", "It is", "So.", (ToolCall("b", "g", "{}"),))
+
+
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [("user", "thinking"), ("user", "tool_result"), ("tool", "tool_use"), ("assistant", "odd")],
+)
+def test_other_parts_are_refused_by_name(role: str, kind: str) -> None:
+    with pytest.raises(Unsupported, match=f"part 0 is of the type '{kind}'"):
+        messages({"role": role, "content": [{"type": kind, "text": "x"}]})
+
+
 def test_sampling_fields_reach_the_engine() -> None:
     request = translate(
         temperature=0.5,
