@@ -5,14 +5,13 @@ Everything here raises `typer.BadParameter`, which names the value.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from ipaddress import ip_address
 from typing import NoReturn
 from urllib.parse import urlsplit
 
 import typer
 
 from hubserve_engine.errors import StartError
-from hubserve_server.settings import KEY_VARIABLE
+from hubserve_server.settings import KEY_VARIABLE, is_address
 
 ORIGIN = re.compile(r"[a-z*][a-z0-9+.*-]*://[^/\s]+/?", re.IGNORECASE)
 HOST = re.compile(r"[a-z0-9_.-]+", re.IGNORECASE)
@@ -89,7 +88,7 @@ def hosts(values: Iterable[str]) -> tuple[str, ...]:
 
 def _host(value: str) -> str:
     name = value.strip("[]")
-    if value == "*" or HOST.fullmatch(name) or _is_address(name):
+    if value == "*" or HOST.fullmatch(name) or is_address(name):
         return name
     example = _host_in(value) or "box.lan"
     return _refuse(
@@ -103,15 +102,7 @@ def _host_in(address: str) -> str | None:
         name = urlsplit(address if "://" in address else f"//{address}").hostname or ""
     except ValueError:
         return None
-    return name if HOST.fullmatch(name) or _is_address(name) else None
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
+    return name if HOST.fullmatch(name) or is_address(name) else None
 
 
 def _items(value: str) -> list[str]:

@@ -1,10 +1,13 @@
 """Who may talk to the server at all: the Host and Origin headers, looked at before any work.
 
 CORS headers alone do not protect a local server. A page of any web site can post text/plain to it
-without asking first, and DNS rebinding makes a site's own name point to this machine.
+without asking first, and DNS rebinding makes a site's own name point to this machine: to the
+browser such a page and this server are the same site. Only the name gives it away, since a page has
+the name that it was loaded by. Where keys are asked for, that page has none.
 """
 
 import re
+import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -12,7 +15,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hubserve_server.errors import ErrorResponse, HttpError
-from hubserve_server.settings import LOCAL_ORIGINS, Settings, is_loopback
+from hubserve_server.settings import LOCAL_ORIGINS, Settings, is_address, is_loopback
+
+PRIVATE_ENDINGS = (".internal", ".home.arpa")
+"""Endings reserved for private networks; `host.docker.internal` is a container's name for us."""
 
 
 def origin_pattern(origins: Iterable[str]) -> str:
@@ -29,13 +35,21 @@ def _pattern(origin: str) -> str:
 
 
 class Guard:
-    """Refuses with 403 a request from an origin, or to a host name, that is not allowed."""
+    """Refuses with 403 a request from an origin, or to a host name, that is not allowed.
+
+    On a loopback address only loopback names and `allowed_hosts` are. On others so is every name
+    that no web site can have, and any name at all where keys are asked for, or `*` is allowed. A
+    page of the server's own name is refused where only that `*` lets the name in.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._origins = re.compile(origin_pattern((*LOCAL_ORIGINS, *settings.cors_origins)))
-        self._any_host = not settings.loopback or "*" in settings.allowed_hosts
+        self._loopback = settings.loopback
+        self._keys = bool(settings.api_keys)
+        self._any_host = "*" in settings.allowed_hosts
         self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
+        self._own_name = socket.gethostname().lower()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -47,7 +61,8 @@ class Guard:
 
     def _refusal(self, headers: Headers) -> HttpError | None:
         host, origin = headers.get("host", ""), headers.get("origin")
-        if not self._any_host and host and not self._host_allowed(host):
+        known = not host or self._known(_host_name(host))
+        if not known and not self._any_host:
             return HttpError(
                 403,
                 f"The host name {host[:200]!r} is not allowed on this server. If it is yours, start"
@@ -55,7 +70,7 @@ class Guard:
                 type="permission_error",
                 code="host_not_allowed",
             )
-        if origin is not None and not self._origin_allowed(origin, host):
+        if origin is not None and not self._origin_allowed(origin, host, known):
             return HttpError(
                 403,
                 _origin_refused(origin[:200]),
@@ -64,16 +79,25 @@ class Guard:
             )
         return None
 
-    def _host_allowed(self, host: str) -> bool:
-        name = _host_name(host)
-        return name in self._hosts or is_loopback(name)
+    def _known(self, name: str) -> bool:
+        """Whether it cannot be the name of a page that was made to point here."""
+        name = name.lower()
+        if name in self._hosts or is_loopback(name):
+            return True
+        return not self._loopback and (self._keys or self._is_private(name))
 
-    def _origin_allowed(self, origin: str, host: str) -> bool:
+    def _is_private(self, name: str) -> bool:
+        """Whether no web site has such a name: an address, or one of a network like this."""
+        if name in (self._own_name, f"{self._own_name}.local"):
+            return True
+        return "." not in name or name.endswith(PRIVATE_ENDINGS) or is_address(name)
+
+    def _origin_allowed(self, origin: str, host: str, known: bool) -> bool:
         lowered = origin.lower()
         if self._origins.fullmatch(lowered):
             return True
         scheme, _, authority = lowered.partition("://")
-        return scheme in ("http", "https") and authority == host.lower() != ""
+        return known and scheme in ("http", "https") and authority == host.lower() != ""
 
 
 def _origin_refused(origin: str) -> str:

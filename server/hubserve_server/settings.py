@@ -33,8 +33,8 @@ class Settings:
     `port` 0 takes a free one. `api_keys` empty means that no key is asked for;
     `keys_of_environment` that they are those of `KEY_VARIABLE`. `cors_origins` are
     allowed besides `LOCAL_ORIGINS`: `*` stands for any text, `:*` for any port or none, `*` alone
-    for every origin. `allowed_hosts` are host names accepted besides the loopback ones while the
-    server is bound to a loopback address; `*` alone accepts all. `max_body` is in bytes;
+    for every origin. `allowed_hosts` are host names accepted besides those that `guard` knows; `*`
+    alone accepts all, but no page whose own name only that `*` lets in. `max_body` is in bytes;
     `keep_alive` (between comments on a silent stream), `write_timeout` (for a client that takes
     nothing of what is sent) and `grace` (for running requests at shutdown) are in seconds.
     """
@@ -66,3 +66,12 @@ def is_loopback(host: str) -> bool:
         return ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an IP address, without brackets."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,6 +1,7 @@
 """Who may talk to the server: origins, host names, CORS, private networks."""
 
 import re
+import socket
 
 import pytest
 from tests.support.asgi import ask
@@ -94,7 +95,7 @@ def test_a_named_origin_is_let_in_besides_the_local_ones() -> None:
 
 
 def test_a_page_of_the_server_itself_is_no_foreign_one() -> None:
-    settings = Settings(host="0.0.0.0")
+    settings = Settings(host="0.0.0.0", allowed_hosts=("box.lan",))
     headers = {"Host": "box.lan:8000", "Origin": "http://box.lan:8000"}
     assert ask(FakeEngine(), "GET", "/health", settings=settings, headers=headers).is_success
     headers["Origin"] = "http://box.lan:9000"
@@ -193,11 +194,53 @@ def test_other_names_are_refused_on_loopback(host: str) -> None:
         Settings(allowed_hosts=("host.docker.internal",)),
         Settings(allowed_hosts=("*",)),
         Settings(host="0.0.0.0"),
+        Settings(host="0.0.0.0", api_keys=("k",)),
     ],
 )
 def test_other_names_can_be_allowed(settings: Settings) -> None:
     headers = {"Host": "host.docker.internal:8000"}
     assert ask(FakeEngine(), "GET", "/health", settings=settings, headers=headers).is_success
+
+
+OWN = socket.gethostname()
+BEYOND = Settings(host="0.0.0.0")
+PRIVATE = ["10.0.0.1", "[fe80::1]", "localhost", "ollama", OWN, f"{OWN}.local", "box.home.arpa"]
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_names_that_no_web_site_has_are_accepted_beyond_the_loopback(name: str) -> None:
+    headers = {"Host": f"{name}:8000", "Origin": f"http://{name}:8000"}
+    assert ask(FakeEngine(), "GET", "/health", settings=BEYOND, headers=headers).is_success
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        (BEYOND, "host_not_allowed"),
+        (Settings(host="0.0.0.0", allowed_hosts=("box.lan",)), "host_not_allowed"),
+        (Settings(allowed_hosts=("*",)), "origin_not_allowed"),
+        (Settings(host="0.0.0.0", allowed_hosts=("*",)), "origin_not_allowed"),
+    ],
+)
+def test_a_page_whose_name_was_made_to_point_here_is_refused(settings: Settings, code: str) -> None:
+    engine = FakeEngine()
+    headers = {"Host": "evil.example:8000", "Origin": "http://evil.example:8000"}
+    path = "/v1/chat/completions"
+    response = ask(engine, "POST", path, body=BODY, settings=settings, headers=headers)
+    assert response.status_code == 403
+    assert error_of(response)["code"] == code
+    assert engine.requests == []
+
+
+def test_a_page_without_the_key_may_have_any_name_beyond_the_loopback() -> None:
+    settings = Settings(host="0.0.0.0", api_keys=("k",))
+    headers = {"Host": "box.example", "Origin": "http://box.example"}
+    assert (
+        ask(FakeEngine(), "GET", "/v1/models", settings=settings, headers=headers).status_code
+        == 401
+    )
+    headers["Authorization"] = "Bearer k"
+    assert ask(FakeEngine(), "GET", "/v1/models", settings=settings, headers=headers).is_success
 
 
 @pytest.mark.parametrize(
