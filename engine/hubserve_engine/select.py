@@ -4,7 +4,7 @@ What the model's state takes is computed before it is allocated: Linux promises 
 not have, and kills who uses it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.config import ModelConfig
@@ -72,6 +72,17 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
         engine_reason="the model is a GGUF file",
         memory=memory,
         notices=tuple(_notices(need, config.context_length, context, free)),
+    )
+
+
+def shrunk(model: ResolvedModel, choice: Choice, context: int) -> Choice:
+    """The choice as it came true, where only a smaller context could be allocated."""
+    need = _Need(model, choice.parallel, choice.micro_batch, choice.flash_attention)
+    return replace(
+        choice,
+        context_length=context,
+        context_limit="what could be allocated",
+        memory=model.size + need.bytes(context),
     )
 
 

@@ -20,7 +20,7 @@ from hubserve_engine.errors import (
 from hubserve_engine.gpus import detect_gpus
 from hubserve_engine.hardware import Hardware, detect
 from hubserve_engine.rehearsal import scripted
-from hubserve_engine.select import Choice, choose
+from hubserve_engine.select import Choice, choose, shrunk
 from hubserve_engine.supervisor import Supervisor
 from hubserve_engine.surrogates import mended
 from hubserve_engine.threads import in_thread
@@ -53,7 +53,14 @@ class Engine:
     def stage(self) -> Stage:
         if self._supervisor is not None and not self._supervisor.available:
             return "unavailable"
+        if self._stage == "ready" and not (self._supervisor and self._supervisor.ready):
+            return "loading"  # again, after a death
         return self._stage
+
+    @property
+    def loaded(self) -> float:
+        """How much of the model is loaded, from 0 to 1."""
+        return self._supervisor.loaded if self._supervisor is not None else 0.0
 
     @property
     def info(self) -> ModelInfo:
@@ -199,7 +206,7 @@ class Engine:
             )
             choice = choose(model, await in_thread(_hardware), config.model)
         self._stage = "loading"
-        self._supervisor = Supervisor(self._order(model, choice), lambda _done: None)
+        self._supervisor = Supervisor(self._order(model, choice))
         ready = await self._supervisor.start()
         self._info = _info(model, choice, ready, config.model)
         self._stage = "ready"
@@ -247,9 +254,8 @@ def _hardware() -> Hardware:
 
 def _info(model: ResolvedModel, choice: Choice, ready: Ready, config: ModelConfig) -> ModelInfo:
     loaded = ready.loaded
-    limit = choice.context_limit
     if ready.context_length < choice.context_length:
-        limit = "what could be allocated"
+        choice = shrunk(model, choice, ready.context_length)
     notices = (*model.notices, *choice.notices, *ready.notices)
     if config.reasoning != "auto" and ready.thinking_switch is None:
         notices += (
@@ -268,7 +274,7 @@ def _info(model: ResolvedModel, choice: Choice, ready: Ready, config: ModelConfi
         embedding_length=loaded.embedding_length,
         context_length=ready.context_length,
         context_trained=loaded.context_trained,
-        context_limit=limit,
+        context_limit=choice.context_limit,
         parallel=choice.parallel,
         engine=choice.engine,
         engine_reason=choice.engine_reason,

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from hubserve_engine.errors import Cancelled, EngineError, LoadError, Unavailable
 from hubserve_engine.worker.handle import WorkerHandle
@@ -18,11 +18,14 @@ _WITHIN = 60.0  # seconds
 
 
 class Supervisor:
-    """`worker` waits for one that is ready. Three deaths within a minute are the last."""
+    """`worker` waits for one that is ready. Three deaths within a minute are the last.
 
-    def __init__(self, load: Load, progress: Callable[[float], None]) -> None:
+    `loaded` is how much of the model the latest worker has loaded, from 0 to 1.
+    """
+
+    def __init__(self, load: Load) -> None:
         self._load = load
-        self._progress = progress
+        self.loaded = 0.0
         self._deaths: deque[float] = deque(maxlen=_DEATHS)
         self._handle: WorkerHandle | None = None
         self._ready = asyncio.Event()
@@ -31,7 +34,7 @@ class Supervisor:
 
     async def start(self) -> Ready:
         """Load the model for the first time. Raises LoadError."""
-        self._handle = await WorkerHandle.start(self._load, self._progress)
+        self._handle = await self._begin()
         try:
             ready = await self._handle.ready()
         except LoadError:
@@ -49,6 +52,11 @@ class Supervisor:
     def available(self) -> bool:
         """False once it has given up."""
         return not isinstance(self._failure, Unavailable)
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a worker that takes requests."""
+        return self._ready.is_set() and self._handle is not None and self._handle.alive
 
     async def worker(self) -> WorkerHandle:
         """The worker, once it is ready. Raises Unavailable, or Cancelled after `close`."""
@@ -74,7 +82,7 @@ class Supervisor:
                 return
             logger.warning("The model's process ended; it is being started again.")
             try:
-                self._handle = await WorkerHandle.start(self._load, self._progress)
+                self._handle = await self._begin()
                 await self._handle.ready()
             except LoadError as error:
                 self._give_up(f"The model could not be loaded again: {error.message}")
@@ -85,6 +93,10 @@ class Supervisor:
                 self._give_up(f"The model's process could not be started again: {error}.")
                 return
             self._ready.set()
+
+    async def _begin(self) -> WorkerHandle:
+        self.loaded = 0.0
+        return await WorkerHandle.start(self._load, partial(setattr, self, "loaded"))
 
     def _give_up(self, reason: str) -> None:
         logger.error(reason)

@@ -10,11 +10,18 @@ class Engine(Protocol):
     """One served model. Every method may raise an `hubserve_engine.errors.EngineError`."""
 
     @property
-    def stage(self) -> Stage: ...
+    def stage(self) -> Stage:
+        """`ready` while a model answers; one whose process has died is `loading` again."""
+        ...
 
     @property
     def progress(self) -> str:
         """What the start is busy with, as a sentence to show; empty if there is nothing to say."""
+        ...
+
+    @property
+    def loaded(self) -> float:
+        """How much of the model is loaded, from 0 to 1, while the stage is `loading`."""
         ...
 
     @property

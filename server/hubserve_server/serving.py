@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import uvicorn
 from rich.console import Console
 
-from hubserve_server import banner
+from hubserve_server import banner, progress
 from hubserve_server.app import create_app
 from hubserve_server.connection import LAST_WORDS, connections
 from hubserve_server.engine import Engine
@@ -116,7 +116,7 @@ async def _serve(
 
 async def _load(engine: Engine, settings: Settings, port: int) -> None:
     """Ends when the model answers, and the terminal has said so."""
-    telling = asyncio.create_task(_tell_progress(engine))
+    telling = asyncio.create_task(progress.tell(engine))
     try:
         await engine.start()
         info = await engine.wait_ready()
@@ -124,16 +124,6 @@ async def _load(engine: Engine, settings: Settings, port: int) -> None:
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
     banner.show(Console(), info, settings, port)
-
-
-async def _tell_progress(engine: Engine) -> None:
-    told = ""
-    while True:
-        doing = "Loading the model ..." if engine.stage == "loading" else engine.progress
-        if doing and doing != told:
-            print(doing, file=sys.stderr, flush=True)
-            told = doing
-        await asyncio.sleep(0.1)
 
 
 async def _stop(engine: Engine, server: HttpServer, signals: Signals, grace: float) -> bool:

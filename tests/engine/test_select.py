@@ -12,7 +12,7 @@ from hubserve_engine.catalog import Catalog, ResolvedModel
 from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import FlashAttention, ModelConfig
 from hubserve_engine.hardware import Gpu, Hardware
-from hubserve_engine.select import choose
+from hubserve_engine.select import choose, shrunk
 from hubserve_engine.types import Sampling
 
 TESTS = Path(__file__).parent.parent
@@ -112,6 +112,13 @@ def test_more_than_the_trained_length_is_taken_with_a_notice() -> None:
     choice = choose(model, MACHINE, _config(8192))
     assert choice.context_length == 8192
     assert "--ctx-size 8192 is more than the 4096 tokens" in choice.notices[0]
+
+
+def test_a_context_that_could_not_be_allocated_takes_less_memory() -> None:
+    choice = choose(MODEL, MACHINE, _config(32768))
+    smaller = shrunk(MODEL, choice, 8192)
+    assert (smaller.context_length, smaller.context_limit) == (8192, "what could be allocated")
+    assert smaller.memory == choose(MODEL, MACHINE, _config(8192)).memory < choice.memory
 
 
 @pytest.mark.parametrize("asked", [262_144, 99_999_999_999])

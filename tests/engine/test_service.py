@@ -264,6 +264,7 @@ def test_a_death_under_load_costs_those_that_ran(run: Run[Any], tmp_path: Path) 
         os.kill((await engine._supervisor.worker()).pid, signal.SIGKILL)
         results = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(result, WorkerDied) for result in results)
+        assert engine.stage == "loading"
         assert text(await ask(engine, Request("x"))) == "yes"
         assert (engine.stage, engine.active) == ("ready", 0)
         await engine.close()

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
+from tests.support.backends import FIXTURES
 from tests.support.process import SAFETY, script
 from tests.support.workers import collect, is_running, order, text
 
@@ -34,7 +36,32 @@ def run() -> Iterator[Run[Any]]:
 
 
 def supervised(file: Path) -> Supervisor:
-    return Supervisor(order(file), lambda _done: None)
+    return Supervisor(order(file))
+
+
+def test_it_tells_how_much_is_loaded(run: Run[Any]) -> None:
+    async def play() -> None:
+        tiny = FIXTURES / "tiny-llama.gguf"
+        supervisor = Supervisor(replace(order(tiny, context=256), backend="llama_cpp"))
+        assert (supervisor.loaded, supervisor.ready) == (0.0, False)
+        await supervisor.start()
+        assert (supervisor.loaded, supervisor.ready) == (1.0, True)
+        await supervisor.close()
+
+    run(play())
+
+
+def test_it_is_not_ready_until_the_next_worker_is(run: Run[Any], tmp_path: Path) -> None:
+    async def play() -> None:
+        supervisor = supervised(script(tmp_path, YES))
+        await supervisor.start()
+        await kill(supervisor)
+        assert not supervisor.ready
+        await supervisor.worker()
+        assert supervisor.ready
+        await supervisor.close()
+
+    run(play())
 
 
 async def kill(supervisor: Supervisor) -> None:

@@ -78,6 +78,7 @@ class FakeEngine:
     stuck: bool = False
     stage: Stage = "ready"
     progress: str = ""
+    loaded: float = 0.0
     requests: list[Request] = field(default_factory=list)
     chats: list[Chat] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)

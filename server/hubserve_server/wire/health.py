@@ -1,6 +1,7 @@
 """`GET /health`; `status` has llama-server's words."""
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from hubserve_server.wire.errors import ErrorDetail
 
@@ -15,6 +16,9 @@ class Health(msgspec.Struct, kw_only=True):
 
 
 class NotReady(msgspec.Struct):
+    """`progress` is how much of the model is loaded, from 0 to 1."""
+
     error: ErrorDetail
     status: str
     stage: str
+    progress: float | UnsetType = UNSET
