@@ -22,7 +22,8 @@ class ModelConfig:
     """How one model is loaded and run.
 
     `context_length` is the number of tokens that all sequences share. `threads` are CPU threads.
-    `gpu_layers` -1 is all of them. `chat_template` is a file that replaces the model's own.
+    `gpu_layers` -1 is all of them. `draft_max` are the tokens that a step may guess, 0 for none.
+    `chat_template` is a file that replaces the model's own.
     """
 
     model: str
@@ -32,6 +33,7 @@ class ModelConfig:
     threads: int | None = None
     gpu_layers: int | None = None
     flash_attention: FlashAttention = "auto"
+    draft_max: int | None = None
     chat_template: Path | None = None
     reasoning: ReasoningSwitch = "auto"
     reasoning_format: ReasoningFormat = "auto"

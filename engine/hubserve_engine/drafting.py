@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence as Series
 
+from hubserve_engine.backends.base import Capabilities
 from hubserve_engine.lookup import Guess
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.step_cost import StepCost
 
-MOST = 15
-"""Guesses for one sequence: with its last token sixteen, the largest step that kernels for few
-tokens were seen to gain from."""
-_LENGTHS = frozenset((1, 2, 3, 6, 10, MOST))
+_LENGTHS = frozenset((1, 2, 3, 6, 10, 15, 31))
 """Few different ones, so that what each costs is soon known."""
 _WORTH = 1.03
 """A step with guesses must promise so much more than one without."""
@@ -19,25 +17,24 @@ _HOPELESS = 0.02
 class Drafter:
     """For steps in which sequences write and no prompt is read.
 
-    `max_rows` and `rollback` are those of the backend's `Capabilities`. With no more rows than
-    sequences nothing is guessed, and nothing is computed for it.
+    `most` are the guesses for one sequence in a step. With 0 nothing is computed.
     """
 
-    def __init__(self, *, slots: int, max_rows: int, rollback: int) -> None:
-        self._max_rows = max_rows
-        self._most = min(MOST, max_rows - slots, rollback)
+    def __init__(self, capabilities: Capabilities) -> None:
+        self._max_rows = min(capabilities.max_rows, capabilities.max_batch)
+        self.most = min(self._max_rows - capabilities.slots, capabilities.rollback)
         self.cost = StepCost()
 
     def choose(self, sequences: Series[Sequence]) -> list[list[int]]:
         """The guesses for each sequence, without those that its limit would cut off."""
-        if self._most < 1:
+        if self.most < 1:
             return [[] for _ in sequences]
         rows = len(sequences)
         expected = float(rows)
         chosen = []
         for sequence in sequences:
             left = sequence.limit - len(sequence.tokens) - 1
-            guess = sequence.lookup.guess(min(self._most, left))
+            guess = sequence.lookup.guess(min(self.most, left))
             count, gain = 0, 0.0
             if guess is not None:
                 count, gain = self._best(guess, rows, expected)

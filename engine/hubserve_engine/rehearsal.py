@@ -5,7 +5,7 @@ from pathlib import Path
 from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import ModelConfig
-from hubserve_engine.select import USUAL_CONTEXT, Choice
+from hubserve_engine.select import DRAFTS, USUAL_CONTEXT, Choice
 from hubserve_engine.types import Sampling
 
 
@@ -36,6 +36,8 @@ def scripted(config: ModelConfig) -> tuple[ResolvedModel, Choice]:
         threads=1,
         gpu_layers=0,
         flash_attention=False,
+        drafts=DRAFTS if config.draft_max is None else config.draft_max,
+        snapshots=0,
         batch=512,
         micro_batch=512,
         engine="scripted",

@@ -22,6 +22,13 @@ and what else runs needs some."""
 _BATCH = 512
 _MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 256, 512
 _HALF, _SINGLE = 2, 4
+DRAFTS = 15
+"""With the token that is known sixteen, the largest step that kernels for few tokens were seen to
+gain from."""
+_SNAPSHOTS = 3, 6
+"""Fewer are not worth their memory, and steps of eight tokens cost far more than those of seven."""
+_SNAPSHOTS_SHARE = 32
+"""One part of so many of the free memory may go to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,8 @@ class Choice:
     """What was chosen; sizes in tokens, memory in bytes.
 
     `context_limit` says in words what limited the context, `engine_reason` why this engine.
-    `memory` is the estimate for weights, state and buffers together.
+    `drafts` are tokens that a step may guess, `snapshots` those that a recurrent state can take
+    back. `memory` is the estimate for weights, state and buffers together.
     """
 
     context_length: int
@@ -38,6 +46,8 @@ class Choice:
     threads: int
     gpu_layers: int
     flash_attention: bool
+    drafts: int
+    snapshots: int
     batch: int
     micro_batch: int
     engine: str
@@ -55,8 +65,10 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
     on_gpu = bool(hardware.gpus) and gpu_layers != 0
     flash_attention = {"on": True, "off": False, "auto": on_gpu}[config.flash_attention]
     micro_batch = _MICRO_BATCH_GPU if on_gpu else _MICRO_BATCH_CPU
-    need = _Need(model, config.parallel, micro_batch, flash_attention)
     free = _free(hardware, gpu_layers) if on_gpu else hardware.memory_free
+    drafts = DRAFTS if config.draft_max is None else config.draft_max
+    snapshots = _snapshots(model, config.parallel, drafts, free - model.size)
+    need = _Need(model, config.parallel, micro_batch, flash_attention, drafts, snapshots)
     context, limit = _context(need, free - model.size, config.context_length)
     memory = model.size + need.bytes(context)
     return Choice(
@@ -66,6 +78,8 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
         threads=config.threads or max(1, hardware.cores),
         gpu_layers=gpu_layers,
         flash_attention=flash_attention,
+        drafts=drafts,
+        snapshots=snapshots,
         batch=_BATCH,
         micro_batch=micro_batch,
         engine="llama.cpp",
@@ -77,7 +91,14 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
 
 def shrunk(model: ResolvedModel, choice: Choice, context: int) -> Choice:
     """The choice as it came true, where only a smaller context could be allocated."""
-    need = _Need(model, choice.parallel, choice.micro_batch, choice.flash_attention)
+    need = _Need(
+        model,
+        choice.parallel,
+        choice.micro_batch,
+        choice.flash_attention,
+        choice.drafts,
+        choice.snapshots,
+    )
     return replace(
         choice,
         context_length=context,
@@ -98,17 +119,34 @@ class _Need:
     parallel: int
     micro_batch: int
     flash_attention: bool
+    drafts: int
+    snapshots: int
 
     def bytes(self, context: int) -> int:
         """The state, and the buffers of the largest step."""
         state = self.model.state
-        stored = state.per_token * context + state.per_sequence * self.parallel
+        stored = state.per_token * context + self._sequences()
         # Without flash attention the scores of a whole micro-batch exist at once, for all heads.
         scores = 0 if self.flash_attention else state.heads * _SINGLE
         mask = (_HALF if self.flash_attention else _SINGLE) * (2 if state.windowed else 1)
         activations = 16 * self.model.embedding_length * _SINGLE
-        logits = 2 * self.model.vocabulary * self.parallel * _SINGLE
+        logits = 2 * self.model.vocabulary * (self.parallel + self.drafts) * _SINGLE
         return stored + self.micro_batch * (context * (scores + mask) + activations) + logits
+
+    def _sequences(self) -> int:
+        # A step's buffers hold the new states too, a layer at a time: half as much at most.
+        states = 1 + self.snapshots + self.snapshots / 2
+        return int(self.model.state.per_sequence * self.parallel * states)
+
+
+def _snapshots(model: ResolvedModel, parallel: int, drafts: int, free: int) -> int:
+    """How many tokens a recurrent state can take back; each costs the state of all sequences."""
+    least, most = _SNAPSHOTS
+    states = model.state.per_sequence * parallel
+    if not states:
+        return 0
+    fitting = free // _SNAPSHOTS_SHARE // states
+    return min(most, drafts, fitting) if fitting >= least else 0
 
 
 def _context(need: _Need, free: int, asked: int | None) -> tuple[int, str]:

@@ -240,7 +240,8 @@ class Rendered:
 class ModelInfo:
     """What is known of a model once it is loaded; all of it is fit to show.
 
-    Sizes are in bytes; `context_limit` says in words what limited `context_length`. `notices` are
+    Sizes are in bytes; `context_limit` says in words what limited `context_length`; `draft_max` are
+    the tokens that may be guessed for a sequence in a step. `notices` are
     sentences for the start-up banner, such as a template without a thinking switch.
     """
 
@@ -260,6 +261,7 @@ class ModelInfo:
     engine: str
     engine_reason: str
     hardware: str
+    draft_max: int
     memory: int
     path: str
     chat_template: str

@@ -42,6 +42,15 @@ def layers(value: str) -> int | None:
     return int(value)
 
 
+def drafts(value: str) -> int | None:
+    """A number of tokens, or `auto` (None)."""
+    if value == "auto":
+        return None
+    if not value.isdecimal() or int(value) > 64:
+        _refuse("--draft-max", f"{value!r} is not a number from 0 to 64, or 'auto'.")
+    return int(value)
+
+
 def aliases(values: Iterable[str]) -> tuple[str, ...]:
     names = tuple(value.strip() for value in values)
     if not all(names):

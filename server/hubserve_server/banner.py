@@ -73,6 +73,7 @@ def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str,
     yield "Thinking", thinking_text(info)
     yield "Engine", f"{info.engine} ({info.engine_reason})"
     yield "Hardware", info.hardware
+    yield "Lookup", f"up to {info.draft_max} tokens guessed a step" if info.draft_max else "off"
     yield "Memory", size_text(info.memory)
     for notice in info.notices:
         yield "Note", notice

@@ -11,7 +11,7 @@ import typer
 from hubserve_engine.config import EngineConfig, FlashAttention, ModelConfig
 from hubserve_engine.errors import StartError
 from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
-from hubserve_server.arguments import aliases, api_keys, hosts, layers, number, origins
+from hubserve_server.arguments import aliases, api_keys, drafts, hosts, layers, number, origins
 from hubserve_server.settings import KEY_VARIABLE, LogLevel, Settings
 
 MODEL = ModelConfig(model="")
@@ -101,6 +101,13 @@ def serve_command(
     flash_attention: Annotated[
         FlashAttention, typer.Option("--flash-attn", "-fa", help="Flash attention.")
     ] = MODEL.flash_attention,
+    draft_max: Annotated[
+        str,
+        typer.Option(
+            metavar="N|auto",
+            help="Tokens guessed in a step, from what the text repeats; 0 guesses none.",
+        ),
+    ] = "auto",
     alias: Annotated[
         list[str] | None,
         typer.Option(
@@ -185,6 +192,7 @@ def serve_command(
             threads=threads or None,
             gpu_layers=layers(gpu_layers),
             flash_attention=flash_attention,
+            draft_max=drafts(draft_max),
             chat_template=chat_template_file,
             reasoning=reasoning,
             reasoning_format=reasoning_format,

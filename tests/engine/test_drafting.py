@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.sequences import sequence
 
+from hubserve_engine.backends.base import Capabilities
 from hubserve_engine.drafting import Drafter
 from hubserve_engine.sequence import Sequence
 
@@ -14,7 +15,17 @@ TEXT = list(range(1000, 2000))
 
 
 def drafter(*, rows: int = 19, rollback: int = MUCH, slots: int = 4) -> Drafter:
-    return Drafter(slots=slots, max_rows=rows, rollback=rollback)
+    capabilities = Capabilities(
+        context_length=MUCH,
+        slots=slots,
+        max_batch=512,
+        max_rows=rows,
+        truncate=True,
+        restore_truncates=True,
+        rollback=rollback,
+        fork="whole",
+    )
+    return Drafter(capabilities)
 
 
 def flat(drafter: Drafter) -> Drafter:

@@ -233,11 +233,45 @@ def test_the_estimate_is_what_llama_cpp_allocates(
     choice = choose(model, MACHINE, config)
     script = TESTS / "support" / "llama_cpp_sizes.py"
     flash = "1" if flash_attention == "on" else "0"
-    command = [sys.executable, str(script), str(path), str(context), flash, str(config.parallel)]
+    sizes_of = (config.parallel, choice.drafts, choice.snapshots)
+    command = [sys.executable, str(script), str(path), str(context), flash, *map(str, sizes_of)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     sizes = json.loads(ended.stdout)
 
-    stored = model.state.per_token * context + model.state.per_sequence * config.parallel
+    states = config.parallel * (1 + choice.snapshots)
+    stored = model.state.per_token * context + model.state.per_sequence * states
     assert stored == pytest.approx(sizes["KV"] + sizes["RS"], abs=0.02 * MIB)
     allocated = sum(sizes.values())
     assert allocated <= choice.memory - model.size <= 1.5 * allocated
+
+
+@pytest.mark.parametrize(
+    ("free", "drafts", "snapshots"),
+    [
+        (256 * GIB, None, 6),
+        (30 * GIB, None, 4),
+        (22 * GIB, None, 3),
+        (20 * GIB, None, 0),
+        (2 * GIB, None, 0),
+        (256 * GIB, 4, 4),
+        (256 * GIB, 0, 0),
+    ],
+)
+def test_earlier_states_are_kept_where_they_are_small_beside_the_free_memory(
+    free: int, drafts: int | None, snapshots: int
+) -> None:
+    config = replace(_config(1024), draft_max=drafts)
+    choice = choose(MODEL, replace(MACHINE, memory_free=free), config)
+    assert choice.snapshots == snapshots
+    without = choose(MODEL, replace(MACHINE, memory_free=free), replace(config, draft_max=0))
+    more = choice.memory - without.memory
+    rows = 2 * 4 * MODEL.vocabulary * choice.drafts
+    assert more == 6 * MODEL.state.per_sequence * snapshots + rows
+    assert more <= free // 20 + rows
+
+
+def test_a_state_that_can_be_cut_anywhere_needs_no_earlier_ones() -> None:
+    plain = replace(MODEL, state=replace(MODEL.state, per_sequence=0))
+    choice = choose(plain, replace(MACHINE, memory_free=256 * GIB), _config())
+    assert (choice.drafts, choice.snapshots) == (15, 0)
+    assert choose(plain, MACHINE, replace(_config(), draft_max=3)).drafts == 3

@@ -67,6 +67,8 @@ def test_requests_name_the_model_in_any_way_or_not_at_all(path: str) -> None:
 def test_props() -> None:
     body = ask(FakeEngine(), "GET", "/props?model=x&autoload=false").json()
     assert body["default_generation_settings"]["n_ctx"] == 4096
+    assert body["default_generation_settings"]["speculative"] is True
+    assert body["default_generation_settings"]["params"]["speculative.n_max"] == 15
     assert body["default_generation_settings"]["params"]["temperature"] == 0.8
     assert body["default_generation_settings"]["params"]["seed"] == -1
     assert body["total_slots"] == 4

@@ -34,8 +34,10 @@ def test_everything_about_the_model_is_said() -> None:
         "The template has no tools.",
         "Also      owner/Tiny-GGUF, Tiny-Q4_K_M.gguf, Tiny-Q4_K_M, tiny",
         "Thinking  <think> ... </think>, switch enable_thinking",
+        "Lookup    up to 15 tokens guessed a step",
     ):
         assert fact in text
+    assert "Lookup    off\n" in shown(Settings(), info=replace(INFO, draft_max=0))
 
 
 def test_lines_are_plain_and_never_wrapped() -> None:

@@ -44,6 +44,7 @@ INFO = ModelInfo(
     engine="scripted",
     engine_reason="asked for",
     hardware="2 threads",
+    draft_max=15,
     memory=200_000_000,
     path="/models/Tiny-Q4_K_M.gguf",
     chat_template="{% if enable_thinking %}{% endif %}",

@@ -1,4 +1,6 @@
-"""What llama.cpp allocates for a model: `python llama_cpp_sizes.py FILE CONTEXT FLASH PARALLEL`.
+"""What llama.cpp allocates for a model.
+
+`python llama_cpp_sizes.py FILE CONTEXT FLASH PARALLEL DRAFTS SNAPSHOTS`
 
 Prints the bytes of the state and of the buffers as JSON. It is a process of its own, as it takes
 over llama.cpp's log, which is where the sizes are.
@@ -14,7 +16,9 @@ import llama_cpp as llama
 _SIZE = re.compile(r"(KV|RS|compute|output) buffer size = +([\d.]+) MiB")
 
 
-def main(file: str, context: int, flash_attention: int, parallel: int) -> None:
+def main(
+    file: str, context: int, flash_attention: int, parallel: int, drafts: int, snapshots: int
+) -> None:
     """Loads the model, makes a context as the backend does, and prints the sizes."""
     lines: list[str] = []
 
@@ -30,7 +34,8 @@ def main(file: str, context: int, flash_attention: int, parallel: int) -> None:
     params.n_batch = 512
     params.n_ubatch = 256
     params.n_seq_max = parallel
-    params.n_outputs_max = parallel
+    params.n_outputs_max = parallel + drafts
+    params.n_rs_seq = snapshots
     params.kv_unified = True
     params.swa_full = True
     params.flash_attn_type = flash_attention

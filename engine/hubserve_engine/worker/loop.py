@@ -51,11 +51,7 @@ class Loop:
         self._backend = backend
         self._send = send
         self._pace = Pace()
-        self._drafter = Drafter(
-            slots=capabilities.slots,
-            max_rows=min(capabilities.max_rows, capabilities.max_batch),
-            rollback=capabilities.rollback,
-        )
+        self._drafter = Drafter(capabilities)
         self._scheduler = Scheduler(
             slots=capabilities.slots,
             capacity=capabilities.context_length,

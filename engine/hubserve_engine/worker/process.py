@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend
+from hubserve_engine.drafting import Drafter
 from hubserve_engine.errors import EngineError, LoadError, PromptError
 from hubserve_engine.profiles import choose
 from hubserve_engine.prompt import default
@@ -109,6 +110,7 @@ def _load(load: protocol.Load, channel: Channel) -> tuple[Backend, Intake, proto
     ready = protocol.Ready(
         loaded=loaded,
         context_length=backend.capabilities.context_length,
+        draft_max=Drafter(backend.capabilities).most,
         chat_template=source,
         thinking_tags=template.profile.thinking_tags,
         thinking_switch=template.thinking_switch,

@@ -86,6 +86,7 @@ class Progress(msgspec.Struct, tag=True, frozen=True):
 class Ready(msgspec.Struct, tag=True, frozen=True):
     loaded: Loaded
     context_length: int
+    draft_max: int
     chat_template: str
     thinking_tags: tuple[str, str] | None
     thinking_switch: str | None

@@ -40,8 +40,11 @@ def props(info: ModelInfo) -> Props:
     sampling = asdict(info.sampling)
     sampling["logit_bias"] = []
     sampling["seed"] = -1 if info.sampling.seed is None else info.sampling.seed
+    sampling["speculative.n_max"] = info.draft_max
     return Props(
-        default_generation_settings=GenerationSettings(params=sampling, n_ctx=info.context_length),
+        default_generation_settings=GenerationSettings(
+            params=sampling, n_ctx=info.context_length, speculative=info.draft_max > 0
+        ),
         total_slots=info.parallel,
         model_alias=info.id,
         model_ftype=info.quantization,

@@ -48,6 +48,7 @@ class ModelList(msgspec.Struct, kw_only=True):
 class GenerationSettings(msgspec.Struct):
     params: dict[str, object]
     n_ctx: int
+    speculative: bool
 
 
 class Modalities(msgspec.Struct):

@@ -74,6 +74,7 @@ FROM_WORKER: list[protocol.FromWorker] = [
     protocol.Ready(
         Loaded("a", "b", 1, 2, 3, 4, "c", None, "", "d", frozenset({"x"}), ("notice",)),
         512,
+        15,
         "template",
         ("<think>", "</think>"),
         None,
