@@ -17,34 +17,41 @@ EXPECTATIONS = {
 """Our words for what pydantic checks by itself; our own readers bring their own."""
 
 
+MOST_VALUES = 500_000
+"""Values in one body. Reading more would stop the other streams for too long: it is done in one
+piece, in whatever thread. No context holds what they could be good for."""
+
 # JavaScript cuts strings between the halves of a character, and JSON.stringify writes the half that
-# is left as such an escape. A pair is matched first, so that it stays whole.
+# is left as such an escape. Escaped backslashes and pairs are matched first, so that they stay
+# whole; all begin with a backslash, so that what has none is passed over quickly.
 SURROGATES = re.compile(
-    rb"(?<!\\)(?P<before>(?:\\\\)*)"
-    rb"(?:(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb"\\(?:\\(?:\\\\)*"
+    rb"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2}))"
 )
 
 
 def parse(shape: type[Body], body: bytes) -> Body:
     """Raises `InvalidRequest`, or `Unsupported` for what is understood but cannot be done."""
+    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise InvalidRequest(
+            f"The request body holds more than {MOST_VALUES} values, counted by its commas and"
+            " opening brackets; send less in one request."
+        )
     try:
         return shape.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        mended = mend(body) if first["type"] == "json_invalid" else body
-        if mended != body:
-            return parse(shape, mended)
+        if first["type"] == "json_invalid" and "hex escape" in first["ctx"]["error"]:
+            mended = mend(body)
+            if mended != body:
+                return parse(shape, mended)
         raise explain(first) from error
 
 
 def mend(body: bytes) -> bytes:
     """The body with U+FFFD for halves of characters, which no text can hold."""
-
-    def replace(match: re.Match[bytes]) -> bytes:
-        return match["before"] + (match["pair"] or rb"\ufffd")
-
-    return SURROGATES.sub(replace, body)
+    return SURROGATES.sub(lambda found: rb"\ufffd" if found["half"] else found[0], body)
 
 
 def explain(first: ErrorDetails) -> InvalidRequest:

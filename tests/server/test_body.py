@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hubserve_engine.errors import InvalidRequest, Unsupported
-from hubserve_server.body import parse
+from hubserve_server.body import MOST_VALUES, parse
 from hubserve_server.wire.chat import ChatRequest
 from hubserve_server.wire.tokens import TokenizeRequest
 
@@ -43,6 +43,12 @@ def refusal(**fields: Any) -> InvalidRequest:
 def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidRequest, match="request body"):
         parse(ChatRequest, body)
+
+
+def test_a_body_of_too_many_values_is_refused_before_it_is_read() -> None:
+    for body in (b"1," * MOST_VALUES, b"[" * MOST_VALUES, b'{"a":' * MOST_VALUES):
+        with pytest.raises(InvalidRequest, match="more than 500000 values"):
+            parse(TokenizeRequest, b'{"a": [%b' % body)
 
 
 def test_a_missing_field_is_named() -> None:
