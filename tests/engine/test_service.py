@@ -3,12 +3,13 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
+from tests.support.loop_fixtures import Run, run, runner
 from tests.support.process import SAFETY, script
 from tests.support.workers import text
 
@@ -37,28 +38,14 @@ from hubserve_engine.types import (
     Started,
 )
 
-T = TypeVar("T")
-Run = Callable[[Awaitable[T]], T]
+__all__ = ["run", "runner"]
+
 Rules = list[dict[str, Any]]
 
 SLOW: dict[str, Any] = {"when": "slow", "say": "0123456789", "seconds": 0.01}
 ENDLESS: dict[str, Any] = {"when": "for ever", "say": "x", "then": "repeat", "seconds": 0.001}
 LETTERS: dict[str, Any] = {"when": "letters", "letters": 300}
 RULES: Rules = [SLOW, ENDLESS, LETTERS, {"say": "yes"}]
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture
-def run(runner: asyncio.Runner) -> Run[Any]:
-    async def within(work: Awaitable[T]) -> T:
-        return await asyncio.wait_for(work, SAFETY)
-
-    return lambda work: runner.run(within(work))
 
 
 @pytest.fixture(scope="module")

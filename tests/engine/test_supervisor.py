@@ -3,14 +3,14 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from tests.support.backends import FIXTURES
-from tests.support.process import SAFETY, script
+from tests.support.loop_fixtures import Run, run, runner
+from tests.support.process import script
 from tests.support.workers import collect, is_running, order, text
 
 from hubserve_engine import supervisor as supervisor_module
@@ -19,20 +19,10 @@ from hubserve_engine.supervisor import Supervisor
 from hubserve_engine.types import Request
 from hubserve_engine.worker.handle import WorkerHandle
 
-T = TypeVar("T")
-Run = Callable[[Awaitable[T]], T]
+__all__ = ["run", "runner"]
 
 ENDLESS: dict[str, Any] = {"when": "for ever", "say": "x", "then": "repeat", "seconds": 0.001}
 YES: dict[str, Any] = {"say": "yes"}
-
-
-@pytest.fixture
-def run() -> Iterator[Run[Any]]:
-    async def within(work: Awaitable[T]) -> T:
-        return await asyncio.wait_for(work, SAFETY)
-
-    with asyncio.Runner() as runner:
-        yield lambda work: runner.run(within(work))
 
 
 def supervised(file: Path) -> Supervisor:

@@ -3,13 +3,14 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from tests.support.process import SAFETY, script
+from tests.support.loop_fixtures import Run, run, runner
+from tests.support.process import script
 from tests.support.workers import collect, is_running, order, text
 
 from hubserve_engine.errors import (
@@ -26,8 +27,7 @@ from hubserve_engine.worker import handle as handle_module
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.handle import WorkerHandle
 
-T = TypeVar("T")
-Run = Callable[[Awaitable[T]], T]
+__all__ = ["run", "runner"]
 
 ENDLESS = {"when": "for ever", "say": "x", "then": "repeat", "seconds": 0.001}
 # Were it not ended, it would take minutes.
@@ -42,20 +42,6 @@ RULES: list[dict[str, Any]] = [
     {"when": "letters", "letters": 40},
     {"say": "yes"},
 ]
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture
-def run(runner: asyncio.Runner) -> Run[Any]:
-    async def within(work: Awaitable[T]) -> T:
-        return await asyncio.wait_for(work, SAFETY)
-
-    return lambda work: runner.run(within(work))
 
 
 @pytest.fixture(scope="module")
