@@ -1,7 +1,9 @@
 """How much text a template makes, counted before it is made.
 
 The estimates are upper bounds which are near where templates are honest. A single value may have
-`LARGEST` characters, and one rendering `TOTAL` in all its intermediate values together.
+`LARGEST` characters, and one rendering `TOTAL` in all its intermediate values together. Parts of
+containers count as the characters that would take their memory. What one call makes is bounded so;
+what a template piles up in many is for `limits` to notice.
 """
 
 import re
@@ -12,13 +14,20 @@ from typing import Any
 from jinja2.exceptions import SecurityError
 from jinja2.utils import Namespace
 
-LARGEST = 64 * 2**20
+LARGEST = 16 * 2**20
 TOTAL = 2**30
+_SLOT = 8  # a place in a list
+_TEXT = 64  # a short text of its own, and its place
 _PARTS = 2**18  # of a container, parts of parts included
 _BITS = 4096  # of whole numbers
 _INDENT = 64
 
 _DIGITS = re.compile(r"\d+")
+_ENDS: dict[type, tuple[Any, ...]] = {str: ("\n", "\r"), bytes: (b"\n", b"\r")}
+_SPACES: dict[type, tuple[Any, ...]] = {
+    str: (" ", "\n", "\t", "\r", "\xa0", "\u3000"),
+    bytes: (b" ", b"\n", b"\t", b"\r"),
+}
 _NESTED = re.compile(r"\{[^{}]*:[^{}]*\{")
 _STAR = re.compile(r"%[^a-zA-Z%]*\*")
 
@@ -42,10 +51,10 @@ def refill() -> None:
     _purse.left = TOTAL
 
 
-def spend(size: int) -> None:
-    """Counts a value of `size` characters; raises `TooLarge`."""
+def spend(size: int, *, before: int = 0) -> None:
+    """Counts `size` characters of a value which has that many `before`; raises `TooLarge`."""
     _purse.left -= size
-    if size > LARGEST or _purse.left < 0:
+    if before + size > LARGEST or _purse.left < 0:
         raise TooLarge("it makes more text than a prompt can have")
 
 
@@ -63,6 +72,8 @@ def weigh(value: Any) -> int:
         parts += 1
         if isinstance(item, str | bytes):
             total += len(item) + 2
+        elif isinstance(item, Collection) and not isinstance(item, range) and len(item) > _PARTS:
+            raise TooLarge("it makes more text than a prompt can have")
         elif isinstance(item, Mapping):
             total += 2
             stack.extend(item.keys())
@@ -84,7 +95,7 @@ def weigh(value: Any) -> int:
 def _times(left: Any, right: Any) -> int:
     for text, count in ((left, right), (right, left)):
         if isinstance(text, str | bytes | list | tuple) and isinstance(count, int):
-            return len(text) * max(count, 0)
+            return _width_of(text) * max(count, 0)
     if isinstance(left, int) and isinstance(right, int):
         _number(left.bit_length() + right.bit_length())
     return 0
@@ -107,8 +118,12 @@ def _width(width: Any) -> int:
 
 def _plus(left: Any, right: Any) -> int:
     if isinstance(left, str | list | tuple) and isinstance(right, str | list | tuple):
-        return len(left) + len(right)
+        return _width_of(left) + _width_of(right)
     return 0
+
+
+def _width_of(value: str | bytes | list[Any] | tuple[Any, ...]) -> int:
+    return len(value) * (1 if isinstance(value, str | bytes) else _SLOT)
 
 
 def _percent(left: Any, right: Any) -> int:
@@ -121,7 +136,7 @@ def _percent(left: Any, right: Any) -> int:
 
 
 def _formatted(text: str, fields: int, values: Sequence[Any]) -> int:
-    widths = sum(min(int(digits[:12]), LARGEST) for digits in _DIGITS.findall(text))
+    widths = sum(min(int(found[0][:12]), LARGEST) for found in _DIGITS.finditer(text))
     return len(text) + widths + fields * max((weigh(value) for value in values), default=0)
 
 
@@ -151,8 +166,29 @@ def _padded(text: str, width: Any = 80, *_: Any) -> int:
     return len(text) + _width(width)
 
 
+def _split(text: Any, sep: Any = None, maxsplit: Any = -1) -> int:
+    ends = (sep,) if isinstance(sep, type(text)) and sep else _SPACES[type(text)]
+    parts: int = 1 + sum(map(text.count, ends))
+    if isinstance(maxsplit, int) and maxsplit >= 0:
+        parts = min(parts, maxsplit + 1)
+    return len(text) + parts * _TEXT
+
+
+def _lines(text: Any) -> int:
+    """An upper bound, but for the rare characters that end a line, too."""
+    lines: int = 1 + sum(map(text.count, _ENDS[type(text)]))
+    return lines
+
+
+def _summed(items: Any, attribute: Any = None, start: Any = 0) -> int:
+    if not isinstance(start, list | tuple):
+        return 0
+    return sum(_width_of(item) if isinstance(item, list | tuple) else LARGEST for item in items)
+
+
 def _filled(items: Any, linecount: Any = 0, fill_with: Any = None, slices: Any = 0) -> int:
-    return _width(linecount) + _width(slices)
+    letters = len(items) if isinstance(items, str | bytes) else 0
+    return (_width(linecount) + _width(slices)) * _SLOT + letters * _TEXT
 
 
 _METHODS: dict[str, Callable[..., int]] = {
@@ -167,6 +203,9 @@ _METHODS: dict[str, Callable[..., int]] = {
     "expandtabs": lambda text, tabsize=8: len(text) * max(1, _width(tabsize)),
     "replace": _replaced,
     "join": lambda text, items: _joined(items, text),
+    "split": _split,
+    "rsplit": _split,
+    "splitlines": lambda text, keepends=False: len(text) + _lines(text) * _TEXT,
     "translate": lambda text, table: len(text) * weigh(table),
     "to_bytes": lambda number, length=1, *_, **__: _width(length),
 }
@@ -185,32 +224,47 @@ def method_size(owner: Any, name: str, args: Arguments, kwargs: Named) -> int:
     return len(owner)
 
 
+# These make a list of words first.
+_BY_WORDS = frozenset(("striptags", "title", "urlize", "wordcount", "wordwrap"))
 # The parameters are called as Jinja calls them.
 _TEXT_FILTERS: dict[str, Callable[..., int]] = {
     "center": _padded,
     "replace": lambda text, old, new, count=None: _replaced(text, old, new),
     "format": lambda text, *values, **named: _percent(text, (values, named)),
     "wordwrap": _wrapped,
-    "indent": lambda text, width=4, *_, **__: _indented(width, len(text.splitlines())),
+    "indent": lambda text, width=4, *_, **__: _indented(width, _lines(text)) + _lines(text) * _TEXT,
 }
 _LIST_FILTERS: dict[str, Callable[..., int]] = {
+    "sum": _summed,
     "join": _joined,
     "batch": _filled,
     "slice": lambda items, slices, fill_with=None: _filled(items, slices=slices),
 }
+# These look, or take one part.
+_LOOK_AT = frozenset(("attr", "count", "d", "default", "first", "last", "length", "random"))
 # These hand on the items of a container, or look at it, and make no text of it.
-_KEEP = {"attr", "count", "d", "default", "dictsort", "first", "groupby", "items", "last", "length"}
-_KEEP |= {"list", "map", "max", "min", "random", "reject", "rejectattr", "reverse", "select"}
-_KEEP |= {"selectattr", "sort", "sum", "unique"}
+_KEEP = {"dictsort", "groupby", "items", "list", "map", "max", "min", "reject", "rejectattr"}
+_KEEP |= {"reverse", "select", "selectattr", "sort", "unique"}
+
+
+def items_of(value: Any) -> list[Any]:
+    """The items of anything that has some, letters of a text too; raises `TooLarge`."""
+    if isinstance(value, str | bytes):
+        spend(len(value) * _TEXT)
+    return list(value)
 
 
 def filter_size(name: str, value: Any, args: Arguments, kwargs: Named) -> int:
     """The size of what a filter makes of `value`."""
     if size := _LIST_FILTERS.get(name):
         return size(value, *args, **kwargs)
-    if name in _KEEP and not isinstance(value, str | bytes):
+    if name in _LOOK_AT:
         return 0
+    if name in _KEEP:
+        return len(value) * _TEXT if isinstance(value, str | bytes) else 0
     plain = weigh(value)
+    if name in _BY_WORDS:
+        plain += len(value) * _TEXT // 2 if isinstance(value, str | bytes) else 0
     if name == "tojson":
         indent = args[1] if len(args) > 1 else kwargs.get("indent")
         return plain + _indented(indent, plain // 4)

@@ -19,7 +19,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from hubserve_engine.prompt.budget import filter_size, method_size, spend, weigh
+from hubserve_engine.prompt.budget import filter_size, items_of, method_size, spend, weigh
 
 # Arguments which Jinja adds to every call within a loop or block, and takes off again.
 _JINJAS = frozenset(("_loop_vars", "_block_vars"))
@@ -83,7 +83,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         owner = getattr(method, "__self__", None)
         if isinstance(owner, str | bytes | int):
             if method.__name__ == "join" and args:
-                args = (list(args[0]), *args[1:])
+                args = (items_of(args[0]), *args[1:])
             named = {name: value for name, value in kwargs.items() if name not in _JINJAS}
             spend(method_size(owner, method.__name__, args, named))
         return super().call(__context, __obj, *args, **kwargs)
@@ -92,8 +92,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
 def join_texts(parts: Iterable[Any]) -> str:
     """All of `parts` as one text, for as long as that is of a bearable size."""
     texts = []
+    size = 0
     for part in parts:
-        spend(weigh(part))
+        more = weigh(part)
+        spend(more, before=size)
+        size += more
         texts.append(str(part))
     return "".join(texts)
 
@@ -103,8 +106,8 @@ def _counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     skip = 1 if hasattr(function, "jinja_pass_arg") else 0
 
     def counted(*args: Any, **kwargs: Any) -> Any:
-        if name == "join" and len(args) > skip:
-            args = (*args[:skip], list(args[skip]), *args[skip + 1 :])
+        if name in ("join", "sum") and len(args) > skip:
+            args = (*args[:skip], items_of(args[skip]), *args[skip + 1 :])
         if len(args) > skip:
             spend(filter_size(name, args[skip], args[skip + 1 :], kwargs))
         return function(*args, **kwargs)

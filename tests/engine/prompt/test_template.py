@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.support.histories import histories
 
 from hubserve_engine.errors import Cancelled, PromptError
+from hubserve_engine.prompt import limits
 from hubserve_engine.prompt.default import CHATML
 from hubserve_engine.prompt.template import ChatTemplate
 from hubserve_engine.types import Chat, Message, ToolCall
@@ -319,3 +320,16 @@ def test_halves_of_characters_do_no_harm(source: str, message: Message) -> None:
     text = render(source, ASK, message, RESULT, ASK, tools=True)
     assert "\ufffd" in text
     text.encode()
+
+
+@pytest.mark.timeout(60)
+def test_a_chat_that_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    heavy = "{% if messages[0].content == 'heavy' %}{% set x = [] %}{% for _ in range(99999) %}"
+    heavy += "{% set _ = x.append(range(99999)|list) %}{% endfor %}{% endif %}"
+    template = ChatTemplate(source + heavy, bos="", eos="")
+    monkeypatch.setattr(limits, "_MEMORY", 2**26)
+    with pytest.raises(PromptError, match="too much memory") as caught:
+        template.render(Chat((Message("user", "heavy"),)), reasoning="auto")
+    assert caught.value.param == "messages"
+    assert template.render(Chat((ASK,)), reasoning="auto").text == "hi"
