@@ -9,6 +9,9 @@ from typing import Literal
 
 from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
 
+CACHE_VARIABLE = "HUBSERVE_CACHE_DIR"
+"""The environment variable with the folder of caches, where no option names one."""
+
 FlashAttention = Literal["on", "off", "auto"]
 
 LONGEST_TEXT = 4 * 2**20
@@ -41,8 +44,24 @@ class ModelConfig:
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """The engine as a whole. `max_queue` requests may wait beyond those that run."""
+    """The engine as a whole. `max_queue` requests may wait beyond those that run.
+
+    Prefixes of all models are kept below `cache_dir` (None: where caches are kept on this system),
+    in at most `cache_disk` bytes; 0 keeps none on disk.
+    """
 
     model: ModelConfig
     max_queue: int = 64
+    cache_dir: Path | None = None
+    cache_disk: int = 4 * 1024**3
     backend: Literal["llama_cpp", "scripted"] = "llama_cpp"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCache:
+    """What a worker is told of the prefixes on disk: the cache's folder, its limit in bytes, and
+    what tells these weights from others."""
+
+    folder: str
+    limit: int
+    weights: str

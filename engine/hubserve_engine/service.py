@@ -9,6 +9,7 @@ from dataclasses import replace
 from hubserve_engine.backends.base import BackendConfig
 from hubserve_engine.catalog import Catalog, ResolvedModel
 from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig, ModelConfig
+from hubserve_engine.disk_cache import Settled, settle
 from hubserve_engine.errors import (
     Busy,
     Cancelled,
@@ -206,16 +207,17 @@ class Engine:
             )
             choice = choose(model, await in_thread(_hardware), config.model)
         self._stage = "loading"
-        self._supervisor = Supervisor(self._order(model, choice))
+        disk = await in_thread(lambda: settle(config, model.files))
+        self._supervisor = Supervisor(self._order(model, choice, disk))
         ready = await self._supervisor.start()
-        self._info = _info(model, choice, ready, config.model)
+        self._info = _info(model, choice, disk, ready, config.model)
         self._stage = "ready"
         return self._info
 
     def _report(self, stage: Stage, sentence: str) -> None:
         self._stage, self.progress = stage, sentence
 
-    def _order(self, model: ResolvedModel, choice: Choice) -> Load:
+    def _order(self, model: ResolvedModel, choice: Choice, disk: Settled) -> Load:
         config = self._config.model
         for file in map(str, model.files):
             if file != mended(file):
@@ -246,6 +248,7 @@ class Engine:
             chat_template=template,
             reasoning=config.reasoning,
             reasoning_format=config.reasoning_format,
+            disk=disk.cache,
         )
 
 
@@ -254,11 +257,13 @@ def _hardware() -> Hardware:
     return replace(machine, gpus=detect_gpus(machine))
 
 
-def _info(model: ResolvedModel, choice: Choice, ready: Ready, config: ModelConfig) -> ModelInfo:
+def _info(
+    model: ResolvedModel, choice: Choice, disk: Settled, ready: Ready, config: ModelConfig
+) -> ModelInfo:
     loaded = ready.loaded
     if ready.context_length < choice.context_length:
         choice = shrunk(model, choice, ready.context_length)
-    notices = (*model.notices, *choice.notices, *ready.notices)
+    notices = (*model.notices, *choice.notices, *disk.notices, *ready.notices)
     if config.reasoning != "auto" and ready.thinking_switch is None:
         notices += (
             f"The chat template has no switch for thinking, so --reasoning {config.reasoning}"
@@ -290,6 +295,7 @@ def _info(model: ResolvedModel, choice: Choice, ready: Ready, config: ModelConfi
         sampling=model.sampling,
         thinking_tags=ready.thinking_tags,
         thinking_switch=ready.thinking_switch,
+        disk=disk.use,
         notices=notices,
         created=int(time.time()),
     )

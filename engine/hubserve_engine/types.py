@@ -237,12 +237,22 @@ class Rendered:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskUse:
+    """The folder with prefixes on disk, how many bytes it held at the start, and may hold."""
+
+    folder: str
+    used: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What is known of a model once it is loaded; all of it is fit to show.
 
     Sizes are in bytes; `context_limit` says in words what limited `context_length`; `draft_max` are
-    the tokens that may be guessed for a sequence in a step. `notices` are
-    sentences for the start-up banner, such as a template without a thinking switch.
+    the tokens that may be guessed for a sequence in a step. `disk` is None where no prefixes are
+    kept there. `notices` are sentences for the start-up banner, such as a template without a
+    thinking switch.
     """
 
     id: str
@@ -270,5 +280,6 @@ class ModelInfo:
     sampling: Sampling
     thinking_tags: tuple[str, str] | None
     thinking_switch: str | None
+    disk: DiskUse | None = None
     notices: tuple[str, ...] = ()
     created: int = 0

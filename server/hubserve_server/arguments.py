@@ -14,6 +14,9 @@ from hubserve_engine.errors import StartError
 from hubserve_server.settings import KEY_VARIABLE, is_address
 
 ORIGIN = re.compile(r"[a-z*][a-z0-9+.*-]*://[^/\s]+/?", re.IGNORECASE)
+SIZE = re.compile(
+    r"(?P<number>[0-9]{1,9}(\.[0-9]{1,6})?)\s*(?P<unit>[kmgt](i?b)?|b?)", re.IGNORECASE
+)
 HOST = re.compile(r"[a-z0-9_.-]+", re.IGNORECASE)
 
 
@@ -30,6 +33,19 @@ def number(low: int, high: int | None = None) -> Callable[[str | int], int]:
         raise typer.BadParameter(f"{value!r} is not a whole number {bounds}.")
 
     return read
+
+
+def size(value: str | int) -> int:
+    """A number of bytes, as `4GiB`, `500M` or `0`; M and MiB are 1024 times 1024, MB a million."""
+    if isinstance(value, int):
+        return value
+    found = SIZE.fullmatch(value.strip())
+    if found and (found["unit"] or not float(found["number"])):
+        unit = found["unit"].lower()
+        factor = 1000 if re.fullmatch("[kmgt]b", unit) else 1024
+        return int(float(found["number"]) * factor ** "bkmgt".index(unit[:1]))
+    example = f"{value}GiB" if value.isdecimal() else "4GiB"
+    raise typer.BadParameter(f"{value!r} is not a size; write one such as {example!r}, or 0.")
 
 
 def layers(value: str) -> int | None:

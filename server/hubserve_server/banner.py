@@ -1,6 +1,7 @@
 """What the terminal shows once the model answers: what is served, how, and what to paste where."""
 
 import json
+import os
 import shlex
 from collections.abc import Iterator
 
@@ -60,6 +61,13 @@ def thinking_text(info: ModelInfo) -> str:
     return f"{tags}, {switch}"
 
 
+def home_text(folder: str) -> str:
+    """A folder as people write it."""
+    home = os.path.expanduser("~")
+    inside = home != "/" and folder.startswith(f"{home}/")
+    return f"~{folder.removeprefix(home)}" if inside else folder
+
+
 def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str, str]]:
     """Label and value of each line."""
     named = f"  ({info.name})" if info.name else ""
@@ -75,6 +83,9 @@ def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str,
     yield "Hardware", info.hardware
     yield "Lookup", f"up to {info.draft_max} tokens guessed a step" if info.draft_max else "off"
     yield "Memory", size_text(info.memory)
+    if info.disk:
+        folder, used = home_text(info.disk.folder), size_text(info.disk.used)
+        yield "Prefixes", f"{folder}, {used} of {size_text(info.disk.limit)}"
     for notice in info.notices:
         yield "Note", notice
     if not settings.loopback:

@@ -8,10 +8,19 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
-from hubserve_engine.config import EngineConfig, FlashAttention, ModelConfig
+from hubserve_engine.config import CACHE_VARIABLE, EngineConfig, FlashAttention, ModelConfig
 from hubserve_engine.errors import StartError
 from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
-from hubserve_server.arguments import aliases, api_keys, drafts, hosts, layers, number, origins
+from hubserve_server.arguments import (
+    aliases,
+    api_keys,
+    drafts,
+    hosts,
+    layers,
+    number,
+    origins,
+    size,
+)
 from hubserve_server.settings import KEY_VARIABLE, LogLevel, Settings
 
 MODEL = ModelConfig(model="")
@@ -176,6 +185,23 @@ def serve_command(
         int,
         typer.Option(parser=number(1), metavar="MIB", help="Largest request body, in MiB."),
     ] = SETTINGS.max_body // MEBIBYTE,
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False,
+            metavar="DIR",
+            help=f"Where prefixes are kept over a restart. Also {CACHE_VARIABLE}.",
+        ),
+    ] = ENGINE.cache_dir,
+    cache_disk: Annotated[
+        int,
+        typer.Option(
+            parser=size,
+            metavar="SIZE",
+            show_default="4GiB",
+            help="How much of the disk prefixes may take, such as 4GiB or 500M; 0 keeps none.",
+        ),
+    ] = ENGINE.cache_disk,
     log_level: Annotated[LogLevel, typer.Option(help="What the log shows.")] = SETTINGS.log_level,
     backend: Annotated[Literal["llama_cpp", "scripted"], typer.Option(hidden=True)] = (
         ENGINE.backend
@@ -198,6 +224,8 @@ def serve_command(
             reasoning_format=reasoning_format,
         ),
         max_queue=max_queue,
+        cache_dir=cache_dir,
+        cache_disk=cache_disk,
         backend=backend,
     )
     settings = Settings(
@@ -222,6 +250,24 @@ def start(config: EngineConfig, settings: Settings) -> int:
     from hubserve_server.serving import run
 
     return run(Engine(config), settings, listener)
+
+
+@hubserve.command("cache")
+def cache_command(
+    action: Annotated[
+        Literal["show", "clear"],
+        typer.Argument(metavar="[show|clear]", help="What to do.", show_default=False),
+    ] = "show",
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, metavar="DIR", help=f"The folder. Also {CACHE_VARIABLE}."),
+    ] = ENGINE.cache_dir,
+) -> int:
+    """Show or clear the prefixes that are kept on disk, also while servers run."""
+    from hubserve_server import cache
+
+    (cache.clear if action == "clear" else cache.show)(cache_dir)
+    return 0
 
 
 @hubserve.callback()

@@ -55,7 +55,8 @@ IN_CI = [line.strip() for line in (ROOT / ".ci/run").read_text().splitlines()]
 CURL = [command for command in COMMANDS if command.startswith("curl ")]
 SERVE = [command for command in COMMANDS if command.startswith(".venv/bin/serve ")]
 BENCH = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve bench ")]
-HERE = {"scripts/serve", ".venv/bin/pre-commit install", *CURL, *SERVE, *BENCH}
+CACHE = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve cache")]
+HERE = {"scripts/serve", ".venv/bin/pre-commit install", *CURL, *SERVE, *BENCH, *CACHE}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -219,6 +220,25 @@ def test_a_model_from_the_hub(command: str, tmp_path: Path) -> None:
                 json={"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4},
             )
             assert answer.status_code == 200, answer.text
+
+
+def test_the_cache_is_shown_and_cleared(tmp_path: Path) -> None:
+    folder = tmp_path / "prefixes"
+    done = [
+        subprocess.run(
+            command.split(),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "HUBSERVE_CACHE_DIR": str(tmp_path)},
+            timeout=SAFETY,
+        )
+        for command in CACHE
+    ]
+    assert [each.stdout for each in done] == [
+        f"{folder}: 0 files, 0 bytes\n",
+        f"{folder}: removed 0 files, 0 bytes\n",
+    ]
 
 
 @pytest.mark.parametrize(

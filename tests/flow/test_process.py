@@ -91,6 +91,8 @@ def test_every_flag_at_once(tmp_path: Path) -> None:
         "--allowed-hosts": "box.lan",
         "--max-queue": "3",
         "--max-body": "1",
+        "--cache-dir": str(tmp_path / "cache"),
+        "--cache-disk": "1.5GiB",
         "--log-level": "debug",
     }
     offered = re.findall(r"--[a-z-]+", run("--help", env={"COLUMNS": "200"}).stdout)
@@ -119,8 +121,19 @@ def test_every_flag_at_once(tmp_path: Path) -> None:
             assert large.status_code == 413
             client.get("/health")
         assert "2048 tokens (--ctx-size), 2 at a time" in server.output
+        assert f"{tmp_path / 'cache' / 'prefixes'}, 0 bytes of 1.5 GiB\n" in server.output
         _, _, err = server.end(signal.SIGINT)
     assert "DEBUG GET /health 200" in err
+
+
+def test_a_cache_that_cannot_be_is_said_and_the_server_runs(tmp_path: Path) -> None:
+    model = script(tmp_path, {"say": "Hello"})
+    with served(model, "--cache-dir", tmp_path / "script.json" / "deeper") as server:
+        assert re.search(
+            r"Note +'.*script\.json.*' cannot be used: not a directory\.", server.output
+        )
+        with server.client() as client:
+            assert client.post("/v1/chat/completions", json=BODY).status_code == 200
 
 
 def run(*arguments: str, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":

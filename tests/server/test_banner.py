@@ -97,6 +97,15 @@ def test_an_open_server_says_so() -> None:
     assert "every machine that reaches 0.0.0.0" in shown(Settings(host="0.0.0.0"))
 
 
+def test_prefixes_on_disk_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "Prefixes  /caches/hubserve/prefixes, 1.2 GiB of 4 GiB\n"
+    assert line in shown(Settings())
+    for home, folder in (("/caches", "~/hubserve/prefixes"), ("/cach", "/caches/hubserve")):
+        monkeypatch.setenv("HOME", home)
+        assert f"Prefixes  {folder}" in shown(Settings())
+    assert "Prefixes" not in shown(Settings(), info=replace(INFO, disk=None))
+
+
 def test_a_name_that_looks_like_markup_is_shown_as_it_is() -> None:
     output = io.StringIO()
     info = replace(INFO, id="[red]x[/red]", name=None)

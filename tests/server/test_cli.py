@@ -129,6 +129,29 @@ def test_flags_of_the_server(
 def test_flags_of_the_engine(monkeypatch: pytest.MonkeyPatch, started: list[Started]) -> None:
     config, _ = parsed(monkeypatch, started, "--max-queue", "3", "--backend", "scripted")
     assert (config.max_queue, config.backend) == (3, "scripted")
+    assert (config.cache_dir, config.cache_disk) == (None, 4 * 1024**3)
+    config, _ = parsed(monkeypatch, started, "--cache-dir", "some/where")
+    assert config.cache_dir == Path("some/where")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0),
+        ("4GiB", 4 * 1024**3),
+        ("4g", 4 * 1024**3),
+        ("500M", 500 * 1024**2),
+        ("500 MB", 500_000_000),
+        ("1.5TiB", 3 * 1024**4 // 2),
+        ("64KiB", 65536),
+        ("7b", 7),
+    ],
+)
+def test_sizes(
+    monkeypatch: pytest.MonkeyPatch, started: list[Started], text: str, size: int
+) -> None:
+    config, _ = parsed(monkeypatch, started, "--cache-disk", text)
+    assert config.cache_disk == size
 
 
 def test_keys_from_the_environment(monkeypatch: pytest.MonkeyPatch, started: list[Started]) -> None:
@@ -181,6 +204,12 @@ def test_an_environment_without_a_key_in_it_is_no_open_server(
         (["m", "--port", "abc"], "'--port': 'abc' is not a whole number from 0 to 65535."),
         (["m", "--max-queue", "1.5"], "'--max-queue': '1.5' is not a whole number of at least 0."),
         (["m", "-fa", "perhaps"], "'-fa': 'perhaps' is not one of 'on', 'off', 'auto'."),
+        (["m", "--cache-disk", "4"], "'4' is not a size; write one such as '4GiB', or 0."),
+        (["m", "--cache-disk", "-4GiB"], "'-4GiB' is not a size; write one such as '4GiB', or 0."),
+        (["m", "--cache-disk", "4Gi B"], "'--cache-disk': '4Gi B' is not a size"),
+        (["m", "--cache-disk", "all"], "'all' is not a size"),
+        (["m", "--cache-disk", ""], "'' is not a size"),
+        (["m", "--cache-dir", __file__], "--cache-dir"),
         (["m", "--alias", " "], "'--alias': "),
         (["m", "--cors-origins", "foo"], "'foo' is not an origin; one has a scheme and no path"),
         (["m", "--cors-origins", "foo"], "such as 'https://foo'"),

@@ -10,6 +10,7 @@ from hubserve_engine.types import (
     Chat,
     Completed,
     Delta,
+    DiskUse,
     Event,
     Finished,
     FinishReason,
@@ -53,6 +54,7 @@ INFO = ModelInfo(
     sampling=Sampling(),
     thinking_tags=("<think>", "</think>"),
     thinking_switch="enable_thinking",
+    disk=DiskUse(folder="/caches/hubserve/prefixes", used=1_288_490_189, limit=4 * 1024**3),
     notices=("The template has no tools.",),
     created=1_700_000_000,
 )

@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
+from hubserve_engine.config import CACHE_VARIABLE
 from hubserve_engine.prefix_store.lock import abandoned, held, take
-
-VARIABLE = "HUBSERVE_CACHE_DIR"
-"""The environment variable with the cache's folder, where no option names one."""
 
 _FILE = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}\.prefix")
 _PARTIAL = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}\.[0-9a-f]{16}\.partial")
@@ -48,7 +46,7 @@ class _Found:
 
 def default_folder() -> Path:
     """Where caches are kept on this system, if nobody says otherwise."""
-    if named := os.environ.get(VARIABLE):
+    if named := os.environ.get(CACHE_VARIABLE):
         return Path(named)
     if named := os.environ.get("XDG_CACHE_HOME"):
         return Path(named) / "hubserve"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from hubserve_engine.backends.base import BackendConfig, Loaded
+from hubserve_engine.config import DiskCache
 from hubserve_engine.types import (
     Chat,
     Completed,
@@ -40,7 +41,7 @@ class TooLong(Exception):
 class Load(msgspec.Struct, tag=True, frozen=True):
     """The first message: which backend, and what the requests' defaults are.
 
-    `chat_template` replaces the model's own.
+    `chat_template` replaces the model's own. Without `disk` no prefixes are kept there.
     """
 
     backend: str
@@ -49,6 +50,7 @@ class Load(msgspec.Struct, tag=True, frozen=True):
     chat_template: str | None
     reasoning: ReasoningSwitch
     reasoning_format: ReasoningFormat
+    disk: DiskCache | None = None
 
 
 class Generate(msgspec.Struct, tag=True, frozen=True):

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from tests.support.process import SAFETY
 
-from hubserve_engine.prefix_store import CacheUnusable, Folder, PrefixStore, Usage, default_folder
+from hubserve_engine.prefix_store.folder import CacheUnusable, Folder, Usage, default_folder
+from hubserve_engine.prefix_store.store import PrefixStore
 
 WRITES_SLOWLY = """
 import os, sys, time
 from pathlib import Path
-from hubserve_engine.prefix_store import PrefixStore
+from hubserve_engine.prefix_store.store import PrefixStore
 write = os.write
 def slowly(descriptor, data):
     written = write(descriptor, data[:4096])
@@ -32,7 +33,7 @@ print(store.save([1, 2, 3], bytes(20000)) is not None, flush=True)
 SAVES_MANY = """
 import os, sys
 from pathlib import Path
-from hubserve_engine.prefix_store import PrefixStore
+from hubserve_engine.prefix_store.store import PrefixStore
 store = PrefixStore(Path(sys.argv[1]), "key", 50_000)
 for i in range(300):
     tokens = [i % 40, int(sys.argv[2]) * (i % 3)]

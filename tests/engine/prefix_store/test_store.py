@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hubserve_engine.prefix_store import Entry, Folder, PrefixStore
+from hubserve_engine.prefix_store.folder import Folder
+from hubserve_engine.prefix_store.store import Entry, PrefixStore
 
 KEY = "weights abc k=f16"
 LARGE = 1 << 30

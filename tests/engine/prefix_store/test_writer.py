@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tests.support.process import SAFETY
 
-from hubserve_engine.prefix_store import Entry, PrefixStore, PrefixWriter
+from hubserve_engine.prefix_store.store import Entry, PrefixStore
+from hubserve_engine.prefix_store.writer import PrefixWriter
 
 
 class SlowStore(PrefixStore):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hubserve_engine.backends.base import BackendConfig, Loaded
+from hubserve_engine.config import DiskCache
 from hubserve_engine.types import (
     Chat,
     Completed,
@@ -59,6 +60,7 @@ TO_WORKER: list[protocol.ToWorker] = [
         "{{ x }}",
         "auto",
         "none",
+        DiskCache("/cache", 2**40, "abc"),
     ),
     protocol.Generate(1, Request(CHAT, stop=("a", "b"), n=3, logprobs=0, max_tokens=7)),
     protocol.Generate(2, Request("text", SamplingOptions(seed=2**40, temperature=0.0))),
