@@ -79,7 +79,7 @@ def print_share(model: str, threads: int, sequences: int) -> None:
     from hubserve_engine.types import Request, Sampling, SamplingOptions
     from hubserve_engine.worker.intake import Intake
     from hubserve_engine.worker.loop import Loop
-    from hubserve_engine.worker.protocol import Step, encode
+    from hubserve_engine.worker.protocol import FromWorker, encode
 
     inside = 0.0
     decode = llama_cpp.llama_decode
@@ -93,8 +93,8 @@ def print_share(model: str, threads: int, sequences: int) -> None:
 
     marks: list[tuple[int, float, float]] = []
 
-    def send(step: Step) -> None:
-        encode(step)
+    def send(message: FromWorker) -> None:
+        encode(message)
         if loop.clock.steps >= (SETTLED, SETTLED + MEASURED)[len(marks)]:
             marks.append((loop.clock.steps, loop.clock.busy, inside))
             if len(marks) == 2:

@@ -9,7 +9,7 @@ from hubserve_engine.types import Completed, Delta, Event, Finished, Request, Sa
 from hubserve_engine.worker.generation import Generation
 from hubserve_engine.worker.intake import Intake
 from hubserve_engine.worker.loop import Loop
-from hubserve_engine.worker.protocol import Step
+from hubserve_engine.worker.protocol import Failed, Step
 
 
 def intake(
@@ -29,7 +29,7 @@ def intake(
 
 
 class Bench:
-    """One loop over one backend, emptied first. `steps` are the messages that it sent."""
+    """One loop over one backend, emptied first. `steps` and `failures` are what it sent."""
 
     def __init__(self, backend: Backend) -> None:
         for slot in range(backend.capabilities.slots):
@@ -37,14 +37,19 @@ class Bench:
         self.intake = intake(backend)
         self.loop = Loop(backend, self._send)
         self.steps: list[Step] = []
+        self.failures: list[Failed] = []
         self.on_step: Callable[[Step], None] = lambda _step: None
         self._left = 0
         self._ids = 0
 
-    def _send(self, step: Step) -> None:
-        self.steps.append(step)
-        self.on_step(step)
-        self._left -= sum(isinstance(item.event, Completed) for item in step.items)
+    def _send(self, message: Step | Failed) -> None:
+        if isinstance(message, Failed):
+            self.failures.append(message)
+            self._left -= 1
+        else:
+            self.steps.append(message)
+            self.on_step(message)
+            self._left -= sum(isinstance(item.event, Completed) for item in message.items)
         if not self._left:
             self.loop.stop()
 

@@ -97,10 +97,12 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A token that a chunk's sampler chose."""
+    """A token that a chunk's sampler chose. `broken`: it had to choose where no token has a finite
+    logit, so the token means nothing."""
 
     token: int
     logprob: TokenLogprob | None = None
+    broken: bool = False
 
 
 class Backend(Protocol):
@@ -197,7 +199,7 @@ def verify(
     sampled = [sample(0)]
     for row, guess in enumerate(chunk.tokens[len(chunk.tokens) - chunk.drafts :], 1):
         token = sampled[-1].token
-        if token != guess or token in end_tokens:
+        if token != guess or token in end_tokens or sampled[-1].broken:
             break
         sampled.append(sample(row))
     return sampled

@@ -128,6 +128,8 @@ def _not_a_model(metadata: Metadata, architecture: str | None, *, has_tensors: b
         return "it does not say its architecture (the key 'general.architecture')"
     if not has_tensors:
         return "it holds a vocabulary only and no weights; name a file with the model's weights"
+    if metadata.uint(f"{architecture}.block_count") == 0:
+        return f"it says that it has no layers ('{architecture}.block_count' is 0); it is damaged"
     if metadata.flag(f"{architecture}.attention.causal") is False:
         return (
             f"it is an encoder ({architecture!r}), as for embeddings, and does not write text;"

@@ -54,6 +54,9 @@ class Intake:
         self, id: int, request: Request, wanted: Callable[[], bool] = limits.wanted
     ) -> Generation:
         """Raises InvalidRequest, or Cancelled once it is not `wanted`."""
+        biases = request.sampling.logit_bias or ()
+        biased = [token for token, _ in biases if isinstance(token, int)]
+        check_tokens(biased, self._backend.loaded.vocabulary, param="logit_bias")
         tokens, thinking_open = self._tokenize(request, wanted)
         context = self._backend.capabilities.context_length
         if not tokens:

@@ -12,12 +12,14 @@ from queue import Empty, SimpleQueue
 
 from hubserve_engine.backends.base import Backend, Chunk, NoRoom, Sampled
 from hubserve_engine.drafting import Drafter
+from hubserve_engine.errors import EngineError
 from hubserve_engine.pace import Pace
 from hubserve_engine.scheduler import Admission, Scheduler, Work
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.types import Delta, Finished, FinishReason
+from hubserve_engine.worker.failures import failure
 from hubserve_engine.worker.generation import Generation
-from hubserve_engine.worker.protocol import Item, Step
+from hubserve_engine.worker.protocol import Failed, Item, Step
 
 
 @dataclass(slots=True)
@@ -36,14 +38,14 @@ class _Stop:
 class Loop:
     """`submit`, `cancel` and `stop` may be called from any thread, the rest from one.
 
-    `send` is given each step's message. `preserved` are control tokens whose text is to be seen,
-    such as thinking tags.
+    `send` is given each step's message, and failures. `preserved` are control tokens whose text is
+    to be seen, such as thinking tags.
     """
 
     def __init__(
         self,
         backend: Backend,
-        send: Callable[[Step], None],
+        send: Callable[[Step | Failed], None],
         *,
         preserved: frozenset[int] = frozenset(),
     ) -> None:
@@ -196,11 +198,16 @@ class Loop:
         for work in works:
             work.sequence.cached += work.count
             if work.last:
-                self._write(work, next(results), now)
+                written = next(results)
+                if work.sequence in self._owners:  # another choice may have ended its request
+                    self._write(work, written, now)
 
     def _write(self, work: Work, sampled: list[Sampled], now: float) -> None:
         """Take what was sampled, up to a token that ends the choice; the slot keeps no more."""
         sequence = work.sequence
+        if any(each.broken for each in sampled):
+            self._fail(self._owners[sequence])
+            return
         right, reason = 0, self._accept(sequence, sampled[0], now)
         for each in sampled[1:]:
             if reason is not None:
@@ -260,8 +267,20 @@ class Loop:
             del self._generations[generation.id]
             self._events.append(Item.of(generation.id, generation.completed()))
 
-    def _end(self, sequence: Sequence) -> None:
-        slot = self._scheduler.finish(sequence, keep=sequence.reuse)
+    def _fail(self, generation: Generation) -> None:
+        """A request ends with an error, and nothing is kept of what broke it."""
+        del self._generations[generation.id]
+        for sequence in generation.choices:
+            if sequence.finish_reason is None:
+                self._end(sequence, keep=False)
+        error = EngineError(
+            "The model gave no token a finite probability. Its file may be damaged, or the"
+            " 'logit_bias' of this request may forbid all of its tokens."
+        )
+        self._send(failure(generation.id, error))
+
+    def _end(self, sequence: Sequence, *, keep: bool = True) -> None:
+        slot = self._scheduler.finish(sequence, keep=keep and sequence.reuse)
         if slot is not None:
             self._backend.remove(slot)
         del self._owners[sequence]

@@ -72,6 +72,13 @@ def test_parts_under_each_others_names_are_told_so(tmp_path: Path) -> None:
         read_model([second, first])
 
 
+def test_a_model_without_layers_is_refused(tmp_path: Path) -> None:
+    """llama.cpp would end the process over it."""
+    path = write_gguf(tmp_path / "m.gguf", {"llama.block_count": 0})
+    with pytest.raises(ResolveError, match=r"'llama\.block_count' is 0"):
+        read_model([path])
+
+
 @pytest.mark.parametrize("number", [t.value for t in LlamaFileType if t.name != "GUESSED"])
 def test_the_file_type_is_named_as_llama_cpp_names_it(tmp_path: Path, number: int) -> None:
     path = write_gguf(tmp_path / "m.gguf", {"general.file_type": number})

@@ -111,6 +111,14 @@ def test_what_a_request_leaves_open_is_the_models_own(
     assert [(s.temperature, s.top_k, s.seed) for s in seen] == [(0.6, 0, 4), (0.6, 0, 5)]
 
 
+@pytest.mark.parametrize("token", [-1, 10**6, 2**40])
+def test_a_bias_for_a_token_that_is_not_there_is_refused_by_name(desk: Intake, token: int) -> None:
+    biases = ((1, 5.0), (token, 5.0))
+    with pytest.raises(InvalidRequest, match=str(token)) as refused:
+        desk.prepare(1, Request("a", SamplingOptions(logit_bias=biases)))
+    assert refused.value.param == "logit_bias"
+
+
 def test_a_text_that_biases_nothing_is_no_fault(desk: Intake) -> None:
     desk.prepare(1, Request("a", SamplingOptions(logit_bias=(("", 5.0), ("zz", -5.0)))))
 

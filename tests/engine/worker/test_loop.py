@@ -2,7 +2,8 @@
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.support.backends import NAMES, load
 from tests.support.loops import Bench, completed, finished, serve, text
 
 from hubserve_engine import backends
-from hubserve_engine.backends.base import Backend, BackendConfig, NoRoom
+from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, NoRoom, Sampled
 from hubserve_engine.types import Delta, Event, Finished, Request, SamplingOptions
 from hubserve_engine.worker.protocol import Step
 
@@ -323,3 +324,39 @@ def test_times_and_counts_add_up(script: Script) -> None:
     assert usage.completion_tokens == finished(events).completion_tokens == 6
     # The last part of the prompt is read and the first token written in one step.
     assert 0 < timings.predicted_ms < timings.prompt_ms
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_request_whose_numbers_are_broken_ends_with_an_error(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    """The others go on, and what it had read is not used again."""
+    bench = Bench(backend)
+    good, bad = bench.submit(lively(1)), bench.submit(lively(2, WORDS + " again", n=n))
+    collect = backend.collect
+    slots: list[int] = []
+    launch = backend.launch
+
+    def seen(chunks: Sequence[Chunk]) -> None:
+        slots[:] = [chunk.slot for chunk in chunks if chunk.sampler is not None]
+        launch(chunks)
+
+    def broken() -> list[list[Sampled]]:
+        sampled = collect()
+        owners = {s.slot: owner.id for s, owner in bench.loop._owners.items()}
+        return [
+            [replace(each[0], broken=True)] if owners[slot] == bad else each
+            for slot, each in zip(slots, sampled, strict=True)
+        ]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(backend, "launch", seen)
+        patched.setattr(backend, "collect", broken)
+        bench.run()
+    (failed,) = bench.failures
+    assert failed.id == bad and "finite" in failed.message
+    assert completed(bench.events(good)).usage.completion_tokens == 30
+    assert not any(isinstance(event, Finished | Delta) for event in bench.events(bad))
+    again = bench.submit(lively(2, WORDS + " again"))
+    bench.run()
+    assert completed(bench.events(again)).usage.completion_tokens == 30

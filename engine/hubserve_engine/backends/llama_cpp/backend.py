@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from math import isfinite
 
 import llama_cpp.llama_cpp as llama
 
@@ -104,8 +105,7 @@ class LlamaCppBackend:
                 else self.tokenize(what, add_special=False, parse_special=True)
             )
             for token in tokens:
-                if 0 <= token < self._model.n_vocab:
-                    biases[token] = biases.get(token, 0.0) + bias
+                biases[token] = biases.get(token, 0.0) + bias
         return ChainSampler(sampling, prompt, biases, self._context.length)
 
     def launch(self, chunks: Sequence[Chunk]) -> None:
@@ -130,6 +130,8 @@ class LlamaCppBackend:
         if sampler.edits:
             sampler.edit(logits)
         token = self._choose(sampler, logits, row)
+        if not isfinite(logits[token]):
+            return Sampled(token, broken=True)
         sampler.accept(token)
         if raw is None or chunk.logprobs is None:
             return Sampled(token)

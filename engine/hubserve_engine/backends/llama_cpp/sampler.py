@@ -26,15 +26,15 @@ _MOST = 2**31 - 1
 class ChainSampler:
     """The chain, its random numbers, and what penalties count. `biases` are final, by token id.
 
-    `greedy`: the likeliest token is wanted. `top_k` is what the chain begins with, 0 if with
-    something else.
+    `greedy`: the likeliest token is wanted, and there is no chain. `top_k` is what the chain
+    begins with, 0 if with something else.
     """
 
     def __init__(
         self, sampling: Sampling, prompt: Sequence[int], biases: dict[int, float], context: int
     ) -> None:
-        self.chain: Any = _chain(sampling)
         self.greedy = sampling.temperature < _COLDEST
+        self.chain: Any = None if self.greedy else _chain(sampling)
         self.top_k = min(max(sampling.top_k, 0), _MOST)
         self._penalties = _Penalties(sampling, prompt, context)
         self._bias_tokens = np.fromiter(biases.keys(), np.int64, len(biases))
@@ -114,9 +114,6 @@ def _chain(sampling: Sampling) -> Any:
     def add(sampler: Any) -> None:
         llama.llama_sampler_chain_add(chain, sampler)
 
-    if sampling.temperature < _COLDEST:
-        add(llama.llama_sampler_init_greedy())
-        return chain
     if sampling.top_k > 0:
         add(llama.llama_sampler_init_top_k(min(sampling.top_k, _MOST)))
     if sampling.typical_p < 1:

@@ -10,6 +10,7 @@ from tests.support.backends import GREEDY, LLAMA, load, sample, tokens_of, write
 
 from hubserve_engine.backends.base import Sampled
 from hubserve_engine.backends.llama_cpp import LlamaCppBackend
+from hubserve_engine.backends.llama_cpp.context import Context, Row
 from hubserve_engine.types import Sampling, TokenLogprob
 
 
@@ -46,8 +47,12 @@ def bias(*biases: tuple[int | str, float]) -> Sampling:
     return Sampling(temperature=0.0, logit_bias=biases)
 
 
-def test_greedy_takes_the_likeliest(backend: LlamaCppBackend, prompt: list[int]) -> None:
-    assert first(backend, prompt).token == likeliest(backend, prompt)[0]
+@pytest.mark.parametrize("temperature", [0.0, -1.0, 1e-40, 1e-9])
+def test_no_temperature_takes_the_likeliest(
+    backend: LlamaCppBackend, prompt: list[int], temperature: float
+) -> None:
+    cold = Sampling(temperature=temperature, seed=3)
+    assert first(backend, prompt, cold).token == likeliest(backend, prompt)[0]
 
 
 def test_a_bias_can_forbid_and_force(backend: LlamaCppBackend, prompt: list[int]) -> None:
@@ -67,11 +72,36 @@ def test_a_text_is_biased_by_its_tokens(backend: LlamaCppBackend, prompt: list[i
     assert first(backend, prompt, bias(("", 50.0))).token == best
 
 
-@pytest.mark.parametrize("token", [-1, 288, 2**31, 2**40])
-def test_a_bias_for_a_token_that_is_not_there_changes_nothing(
-    backend: LlamaCppBackend, prompt: list[int], token: int
+@pytest.mark.parametrize("value", [math.nan, -math.inf, math.inf])
+@pytest.mark.parametrize(
+    "sampling",
+    [GREEDY, Sampling(seed=1), Sampling(seed=1, top_k=0), Sampling(seed=1, repeat_penalty=1.1)],
+    ids=["greedy", "top-k", "all", "penalties"],
+)
+def test_a_choice_among_no_numbers_is_told_so(
+    backend: LlamaCppBackend,
+    prompt: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    sampling: Sampling,
+    value: float,
 ) -> None:
-    assert first(backend, prompt, bias((token, 100.0))) == first(backend, prompt)
+    logits = Context.logits
+
+    def broken(context: Context, row: int) -> Row:
+        found = logits(context, row)
+        found[:] = value
+        return found
+
+    assert not first(backend, prompt, sampling).broken
+    monkeypatch.setattr(Context, "logits", broken)
+    assert first(backend, prompt, sampling).broken
+
+
+def test_where_all_is_forbidden_there_is_no_choice(
+    backend: LlamaCppBackend, prompt: list[int]
+) -> None:
+    every = tuple((token, -math.inf) for token in range(backend.loaded.vocabulary))
+    assert first(backend, prompt, bias(*every)).broken
 
 
 def test_an_answer_can_be_kept_from_ending(backend: LlamaCppBackend, prompt: list[int]) -> None:

@@ -108,13 +108,6 @@ def test_temperature(logits: Row, temperature: float) -> None:
     assert kept == pytest.approx(dict(enumerate(expected.tolist())), abs=1e-5)
 
 
-@ROWS
-@pytest.mark.parametrize("temperature", [0.0, -1.0, 1e-40, 1e-9])
-def test_no_temperature_takes_the_likeliest(logits: Row, temperature: float) -> None:
-    sampler = ChainSampler(Sampling(temperature=temperature, seed=3), [], {}, 64)
-    assert applied(sampler, logits)[1] == int(logits.argmax())
-
-
 def test_the_defaults_are_those_of_llama_server() -> None:
     """top-k 40, then top-p 0.95, then min-p 0.05, then temperature 0.8, in this order."""
     logits = row(4)
