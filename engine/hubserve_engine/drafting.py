@@ -9,7 +9,7 @@ from hubserve_engine.step_cost import StepCost
 
 _LENGTHS = frozenset((1, 2, 3, 6, 10, 15, 31))
 """Few different ones, so that what each costs is soon known."""
-_WORTH = 1.03
+_WORTH = 1.05
 """A step with guesses must promise so much more than one without."""
 _HOPELESS = 0.02
 

@@ -1,4 +1,4 @@
-"""How long a step takes by the tokens in it, from the steps there were.
+"""How much longer a step takes the more tokens are in it, from the steps there were.
 
 On a GPU sixteen tokens take hardly longer than one; on a CPU eight times as long, and the kernels
 for eight tokens may be slower than those for six. What was measured counts, not what is usual.
@@ -6,66 +6,80 @@ for eight tokens may be slower than those for six. What was measured counts, not
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
+from statistics import median
 
 _USUAL = ((1, 1.0), (2, 1.8), (3, 2.5), (4, 2.9), (6, 4.0), (7, 4.6), (8, 6.7), (16, 8.6))
-"""Relative costs of steps with so many tokens, as measured on two cores for a model of 1.5 B
-parameters with 4 bits; more tokens cost in proportion."""
-_KEPT = 5
-_STALE = 600
-"""Steps after which a duration says nothing any more: other programs and longer contexts change
-it, and one that was slow once must be tried again."""
+"""Steps with so many tokens, as measured on two cores for a model of 1.5 B parameters with 4 bits;
+more tokens cost in proportion."""
+_RECENT = 5
+_LEARNED = 0.3
+"""So much of a difference is believed at a time, and none beyond a factor of two: machines are not
+idle."""
+_STALE = 300
+"""Steps after which a cost is what it usually is again: contexts get longer, and a size that was
+slow once must be tried once more."""
 
 
 class StepCost:
-    """Durations are in seconds. Of the last few with the same number of tokens the shortest counts,
-    as anything may come between, but nothing makes a step shorter."""
+    """Costs are in units of a step with one token.
+
+    Other programs make all steps slower for a while, so what counts is how long a step took beside
+    those just before it in which nothing was guessed.
+    """
 
     def __init__(self) -> None:
-        self._seen: dict[int, deque[float]] = {}
+        self._units: deque[float] = deque(maxlen=_RECENT)
+        self._costs: dict[int, float] = {}
         self._last: dict[int, int] = {}
         self._sizes: list[int] = []
         self._steps = 0
 
-    def observe(self, tokens: int, seconds: float) -> None:
+    def observe(self, tokens: int, seconds: float, *, guessed: bool) -> None:
         """A step over so many tokens, one row of logits each, took so long."""
         self._steps += 1
-        if tokens not in self._seen:
+        if not self._steps % _STALE:
             self._forget()
-            self._seen[tokens] = deque(maxlen=_KEPT)
+        if self._units and tokens > 1:
+            self._learn(tokens, seconds / median(self._units))
+        if not guessed:
+            self._units.append(seconds / self(tokens))
+
+    def _learn(self, tokens: int, measured: float) -> None:
+        known = self(tokens)
+        if tokens not in self._costs:
             insort(self._sizes, tokens)
-        elif not self._steps % _STALE:
-            self._forget()
-        self._seen[tokens].append(seconds)
+        factor = min(max(measured / known, 0.5), 2.0)
+        self._costs[tokens] = known * factor**_LEARNED
         self._last[tokens] = self._steps
 
     def _forget(self) -> None:
         self._sizes = [t for t in self._sizes if self._steps - self._last[t] <= _STALE]
-        self._seen = {t: self._seen[t] for t in self._sizes}
+        self._costs = {t: self._costs[t] for t in self._sizes}
 
     def __call__(self, tokens: int) -> float:
-        """What a step over so many tokens will take; only ratios count until one was measured.
+        """What a step over so many tokens costs.
 
-        Between measured sizes the cost is between theirs; beyond them it grows as it usually does.
+        Between sizes that are known it is between theirs; beyond them it grows as it usually does.
         """
         sizes = self._sizes
-        if not sizes:
-            return _usual(tokens)
-        below, above = bisect_right(sizes, tokens) - 1, bisect_left(sizes, tokens)
-        if below < 0 or above == len(sizes):
-            nearest = sizes[max(below, 0)]
-            return min(self._seen[nearest]) * _usual(tokens) / _usual(nearest)
-        low, high = sizes[below], sizes[above]
-        if low == high:
-            return min(self._seen[low])
-        first, last = min(self._seen[low]), min(self._seen[high])
+        above = bisect_left(sizes, tokens)
+        if above < len(sizes) and sizes[above] == tokens:
+            return self._costs[tokens]
+        low = sizes[above - 1] if above else 1
+        first = self._costs[low] if above else 1.0
+        if tokens == low:
+            return first
+        if above == len(sizes):
+            return first * _usual(tokens) / _usual(low)
+        high = sizes[above]
         part = (_usual(tokens) - _usual(low)) / (_usual(high) - _usual(low))
-        return first + (last - first) * part
+        return first + (self._costs[high] - first) * part
 
 
 def _usual(tokens: int) -> float:
     largest, most = _USUAL[-1]
     if tokens >= largest:
         return most * tokens / largest
-    above = bisect_left(_USUAL, (tokens, 0.0))
-    (high, last), (low, first) = _USUAL[above], _USUAL[max(above - 1, 0)]
-    return last if high == tokens else first + (last - first) * (tokens - low) / (high - low)
+    below = bisect_right(_USUAL, (tokens, most)) - 1
+    (low, first), (high, last) = _USUAL[below], _USUAL[below + 1]
+    return first + (last - first) * (tokens - low) / (high - low)

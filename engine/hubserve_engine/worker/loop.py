@@ -191,7 +191,8 @@ class Loop:
         read = sum(work.count for work in works if work.count > 1)
         self._pace.observe(read, seconds)
         if not read:
-            self._drafter.cost.observe(sum(1 + len(work.drafts) for work in works), seconds)
+            drafts = sum(len(work.drafts) for work in works)
+            self._drafter.cost.observe(len(works) + drafts, seconds, guessed=drafts > 0)
 
     def _advance(self, works: list[Work], sampled: list[list[Sampled]], now: float) -> None:
         results = iter(sampled)
