@@ -64,6 +64,11 @@ class Engine:
         return self._supervisor.loaded if self._supervisor is not None else 0.0
 
     @property
+    def restarts(self) -> int:
+        """How often the model's process was started again."""
+        return self._supervisor.restarts if self._supervisor is not None else 0
+
+    @property
     def info(self) -> ModelInfo:
         """The served model. Raises Loading."""
         if self._info is None:

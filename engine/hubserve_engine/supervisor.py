@@ -20,12 +20,14 @@ _WITHIN = 60.0  # seconds
 class Supervisor:
     """`worker` waits for one that is ready. Three deaths within a minute are the last.
 
-    `loaded` is how much of the model the latest worker has loaded, from 0 to 1.
+    `loaded` is how much of the model the latest worker has loaded, from 0 to 1; `restarts` how many
+    workers there were after the first.
     """
 
     def __init__(self, load: Load) -> None:
         self._load = load
         self.loaded = 0.0
+        self.restarts = 0
         self._deaths: deque[float] = deque(maxlen=_DEATHS)
         self._handle: WorkerHandle | None = None
         self._ready = asyncio.Event()
@@ -82,6 +84,7 @@ class Supervisor:
                 return
             logger.warning("The model's process ended; it is being started again.")
             try:
+                self.restarts += 1
                 self._handle = await self._begin()
                 await self._handle.ready()
             except LoadError as error:

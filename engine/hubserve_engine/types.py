@@ -13,6 +13,7 @@ Channel = Literal["reasoning", "content"]
 FinishReason = Literal["stop", "length"]
 ReasoningSwitch = Literal["on", "off", "auto"]
 ReasoningFormat = Literal["auto", "none"]
+CacheTier = Literal["live", "kept", "host", "disk"]
 Stage = Literal["starting", "resolving", "downloading", "loading", "ready", "unavailable"]
 
 
@@ -201,7 +202,8 @@ class Timings:
     """Where the time went, in milliseconds, with token counts. Queueing is in neither part.
 
     `prompt_n` are the tokens that were read (the cached ones, `cache_n`, are not among them).
-    `draft_n` tokens were guessed; of those written, `draft_n_accepted` had been.
+    `cache_tier` is where the cached ones were. `draft_n` tokens were guessed; of those written,
+    `draft_n_accepted` had been.
     """
 
     cache_n: int
@@ -211,6 +213,7 @@ class Timings:
     predicted_ms: float
     draft_n: int = 0
     draft_n_accepted: int = 0
+    cache_tier: CacheTier | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hubserve_engine.errors import EngineError, InvalidRequest
 from hubserve_server.auth import OPEN_PATHS
 from hubserve_server.errors import HttpError, describe, outcome
+from hubserve_server.metrics import Metrics
 from hubserve_server.note import Note, note_of
 from hubserve_server.translate.counts import per_second
+
+QUIET_PATHS = OPEN_PATHS | {"/metrics"}
+"""What is asked again and again by programs that watch."""
 
 logger = logging.getLogger(__name__)
 
@@ -17,11 +21,12 @@ logger = logging.getLogger(__name__)
 class AccessLog:
     """The outermost layer, so that refusals are in the log too.
 
-    Health checks are at debug, failures that are not the client's at warning.
+    Health checks and metrics are at debug, failures that are not the client's at warning.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -42,6 +47,8 @@ class AccessLog:
         try:
             await self._app(scope, receive, watched)
         finally:
+            if status:
+                self._metrics.responded(status)
             level = _level(scope, note.failure)
             if logger.isEnabledFor(level):
                 seconds = time.monotonic() - begun
@@ -57,7 +64,7 @@ def _level(scope: Scope, failure: Exception | None) -> int:
         ours = failure is not None and not isinstance(failure, HttpError)
     if ours:
         return logging.WARNING
-    return logging.DEBUG if scope["path"] in OPEN_PATHS else logging.INFO
+    return logging.DEBUG if scope["path"] in QUIET_PATHS else logging.INFO
 
 
 def _reason(failure: Exception) -> str:

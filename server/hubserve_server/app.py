@@ -18,7 +18,8 @@ from hubserve_server.disconnect import ClientGone
 from hubserve_server.engine import Engine
 from hubserve_server.errors import HttpError, on_error, on_http_exception
 from hubserve_server.guard import Guard, origin_pattern
-from hubserve_server.routes import chat, completions, health, models, tokens
+from hubserve_server.metrics import Metrics
+from hubserve_server.routes import chat, completions, health, metrics, models, tokens
 from hubserve_server.settings import LOCAL_ORIGINS, Settings
 
 METHODS = ("GET", "POST", "DELETE", "OPTIONS")
@@ -29,8 +30,8 @@ Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
 def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     """The server's whole HTTP side. Layers from the outside in:
 
-    the log; who may talk to us (Host, Origin); CORS headers, on errors too; keys; the body's size;
-    the endpoints.
+    the log and the counts; who may talk to us (Host, Origin); CORS headers, on errors too; keys;
+    the body's size; the endpoints.
     """
     handlers: dict[int | type[Exception], Handler] = {
         EngineError: on_error,
@@ -47,7 +48,8 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     )
     api.state.engine = engine
     api.state.settings = settings
-    for resource in (chat, completions, models, tokens, health):
+    api.state.metrics = counts = Metrics(engine)
+    for resource in (chat, completions, models, tokens, health, metrics):
         api.include_router(resource.router)
     cors = CORSMiddleware(
         Auth(BodyLimit(api, settings), settings),
@@ -57,7 +59,7 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
         allow_private_network=True,
         expose_headers=("Retry-After",),
     )
-    return AccessLog(Guard(cors, settings))
+    return AccessLog(Guard(cors, settings), counts)
 
 
 async def on_client_gone(request: Request, error: Exception) -> Response:

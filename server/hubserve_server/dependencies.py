@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 
 from hubserve_server.body import parse
 from hubserve_server.engine import Engine
+from hubserve_server.metrics import Metrics
 from hubserve_server.note import Note, note_of
 from hubserve_server.settings import Settings
 from hubserve_server.wire.fields import Body
@@ -31,9 +32,14 @@ def _note(request: Request) -> Note:
     return note_of(request.scope)
 
 
+def _metrics(request: Request) -> Metrics:
+    return cast(Metrics, request.app.state.metrics)
+
+
 TheEngine = Annotated[Engine, Depends(_engine)]
 TheSettings = Annotated[Settings, Depends(_settings)]
 TheNote = Annotated[Note, Depends(_note)]
+TheMetrics = Annotated[Metrics, Depends(_metrics)]
 
 
 def json_body(shape: type[Body]) -> Callable[[Request], Coroutine[Any, Any, Body]]:

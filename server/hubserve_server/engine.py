@@ -39,6 +39,11 @@ class Engine(Protocol):
         """Requests in the queue."""
         ...
 
+    @property
+    def restarts(self) -> int:
+        """How often the model's process was started again after it had ended."""
+        ...
+
     async def start(self) -> None:
         """Begins to load the model, in the background."""
         ...

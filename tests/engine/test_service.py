@@ -253,7 +253,7 @@ def test_a_death_under_load_costs_those_that_ran(run: Run[Any], tmp_path: Path) 
         assert all(isinstance(result, WorkerDied) for result in results)
         assert engine.stage == "loading"
         assert text(await ask(engine, Request("x"))) == "yes"
-        assert (engine.stage, engine.active) == ("ready", 0)
+        assert (engine.stage, engine.active, engine.restarts) == ("ready", 0, 1)
         await engine.close()
 
     run(play())

@@ -46,9 +46,9 @@ def test_it_is_not_ready_until_the_next_worker_is(run: Run[Any], tmp_path: Path)
         supervisor = supervised(script(tmp_path, YES))
         await supervisor.start()
         await kill(supervisor)
-        assert not supervisor.ready
+        assert (supervisor.ready, supervisor.restarts) == (False, 0)
         await supervisor.worker()
-        assert supervisor.ready
+        assert (supervisor.ready, supervisor.restarts) == (True, 1)
         await supervisor.close()
 
     run(play())

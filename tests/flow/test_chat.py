@@ -21,6 +21,7 @@ USAGE = {
 }
 TIMINGS = {
     "cache_n": 3,
+    "cache_tier": "kept",
     "prompt_n": 4,
     "prompt_ms": 8.0,
     "prompt_per_token_ms": 2.0,

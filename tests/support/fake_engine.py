@@ -87,6 +87,7 @@ class FakeEngine:
     left: threading.Event = field(default_factory=threading.Event)
     active: int = 0
     waiting: int = 0
+    restarts: int = 0
 
     @property
     def info(self) -> ModelInfo:
@@ -151,7 +152,14 @@ class FakeEngine:
         made = pieces * request.n
         yield Completed(
             Usage(prompt, 3, made, len(self.reasoning) * request.n),
-            Timings(cache_n=3, prompt_n=4, prompt_ms=8.0, predicted_n=made, predicted_ms=100.0),
+            Timings(
+                cache_n=3,
+                prompt_n=4,
+                prompt_ms=8.0,
+                predicted_n=made,
+                predicted_ms=100.0,
+                cache_tier="kept",
+            ),
         )
 
     def _logprobs(self, request: Request, piece: str, offset: int) -> tuple[TokenLogprob, ...]:

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from hubserve_server.dependencies import TheEngine, TheNote, TheSettings, json_body
+from hubserve_server.dependencies import TheEngine, TheMetrics, TheNote, TheSettings, json_body
 from hubserve_server.disconnect import begin, unless_gone
 from hubserve_server.responses import JsonResponse
 from hubserve_server.sse import EventStream
@@ -26,11 +26,12 @@ async def chat_completions(
     engine: TheEngine,
     settings: TheSettings,
     note: TheNote,
+    metrics: TheMetrics,
 ) -> Response:
     """The answer to a conversation, whole or as a stream of events."""
     heading = Heading.new("chatcmpl", engine.served(body.model).id, note.add)
     request = chat_request(body)
-    events = engine.generate(request)
+    events = metrics.watch(engine.generate(request))
     await begin(http.receive, events)
     if body.stream:
         chunks = chat_chunks(heading, events, n=request.n, include_usage=body.stream_options)

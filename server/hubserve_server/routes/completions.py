@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from hubserve_server.dependencies import TheEngine, TheNote, TheSettings, json_body
+from hubserve_server.dependencies import TheEngine, TheMetrics, TheNote, TheSettings, json_body
 from hubserve_server.disconnect import begin, unless_gone
 from hubserve_server.engine import Engine
 from hubserve_server.fan_in import fan_in
@@ -28,11 +28,12 @@ async def completions(
     engine: TheEngine,
     settings: TheSettings,
     note: TheNote,
+    metrics: TheMetrics,
 ) -> Response:
     """What follows each prompt, whole or as a stream of events."""
     heading = Heading.new("cmpl", engine.served(body.model).id, note.add)
     requests = completion_requests(body)
-    streams = [engine.generate(request) for request in requests]
+    streams = [metrics.watch(engine.generate(request)) for request in requests]
     events = streams[0] if len(streams) == 1 else fan_in(streams, n=requests[0].n)
     await begin(http.receive, events)
     try:

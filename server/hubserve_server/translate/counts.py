@@ -42,6 +42,7 @@ def add_usage(parts: Iterable[types.Usage]) -> types.Usage:
 
 
 def add_timings(parts: Iterable[types.Timings]) -> types.Timings:
+    """The sum over several prompts; the tier is that of the last that was in a cache."""
     total = types.Timings(cache_n=0, prompt_n=0, prompt_ms=0.0, predicted_n=0, predicted_ms=0.0)
     for part in parts:
         total = types.Timings(
@@ -52,6 +53,7 @@ def add_timings(parts: Iterable[types.Timings]) -> types.Timings:
             predicted_ms=total.predicted_ms + part.predicted_ms,
             draft_n=total.draft_n + part.draft_n,
             draft_n_accepted=total.draft_n_accepted + part.draft_n_accepted,
+            cache_tier=part.cache_tier or total.cache_tier,
         )
     return total
 
@@ -67,6 +69,7 @@ def timings(measured: types.Timings) -> Timings:
         predicted_ms=measured.predicted_ms,
         predicted_per_token_ms=_ratio(measured.predicted_ms, measured.predicted_n),
         predicted_per_second=per_second(measured.predicted_n, measured.predicted_ms),
+        cache_tier=measured.cache_tier or UNSET,
         draft_n=measured.draft_n or UNSET,
         draft_n_accepted=measured.draft_n_accepted if measured.draft_n else UNSET,
     )

@@ -9,6 +9,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from hubserve_engine.types import CacheTier
+
 Finish = Literal["stop", "length"]
 
 
@@ -31,7 +33,8 @@ class Usage(msgspec.Struct):
 class Timings(msgspec.Struct):
     """Counts, milliseconds and tokens per second; names as in llama-server 0.5.0.
 
-    The last two are there only if tokens were guessed.
+    `cache_tier`, which is ours, says where the `cache_n` tokens were, if there were any. The last
+    two are there only if tokens were guessed.
     """
 
     cache_n: int
@@ -43,6 +46,7 @@ class Timings(msgspec.Struct):
     predicted_ms: float
     predicted_per_token_ms: float
     predicted_per_second: float
+    cache_tier: CacheTier | UnsetType = UNSET
     draft_n: int | UnsetType = UNSET
     draft_n_accepted: int | UnsetType = UNSET
 

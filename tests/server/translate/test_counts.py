@@ -27,6 +27,14 @@ def test_a_chat_has_the_exact_bytes_beside_the_text() -> None:
     ]
 
 
+def test_the_tier_is_in_the_timings_only_if_something_was_reused() -> None:
+    without = Timings(cache_n=0, prompt_n=5, prompt_ms=1.0, predicted_n=9, predicted_ms=2.0)
+    reused = Timings(3, 2, 3.0, 4, 5.0, cache_tier="disk")
+    assert "cache_tier" not in msgspec.json.decode(msgspec.json.encode(timings(without)))
+    for parts in ([reused], [reused, without], [without, reused]):
+        assert timings(add_timings(parts)).cache_tier == "disk"
+
+
 def test_guesses_are_in_the_timings_only_if_there_were_any() -> None:
     without = Timings(cache_n=0, prompt_n=5, prompt_ms=1.0, predicted_n=9, predicted_ms=2.0)
     guessed = Timings(1, 2, 3.0, 4, 5.0, draft_n=6, draft_n_accepted=0)
