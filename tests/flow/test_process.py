@@ -81,6 +81,7 @@ def test_every_flag_at_once(tmp_path: Path) -> None:
         "--threads": "1",
         "--gpu-layers": "0",
         "--flash-attn": "off",
+        "--draft-max": "3",
         "--alias": "nickname",
         "--chat-template-file": str(template),
         "--reasoning": "off",

@@ -245,6 +245,18 @@ def test_a_loaded_slot_can_be_cut_back_or_says_that_it_cannot(
     assert all(cut) or not backend.capabilities.restore_truncates
 
 
+def test_what_is_saved_after_tokens_were_taken_back_is_right(
+    backend: Backend, prompt: list[int], other: list[int], expected: list[int]
+) -> None:
+    read(backend, 0, prompt[:-16])
+    read(backend, 0, [*prompt[-16:-8], *other[:2]], len(prompt) - 16)
+    assert backend.truncate(0, len(prompt) - 8)
+    state = saved(backend, 0)
+    backend.remove(0)
+    assert backend.load(2, state)
+    assert write(backend, 2, prompt, 12, known=len(prompt) - 8) == expected
+
+
 def test_an_empty_slot_has_no_state(backend: Backend, prompt: list[int]) -> None:
     assert backend.state_size(0) == 0
     assert backend.save(0) is None
