@@ -168,9 +168,8 @@ def serve_command(
         list[str] | None,
         typer.Option(
             metavar="HOSTS",
-            help="Host names accepted besides localhost (and beyond the loopback besides addresses"
-            " and names of private networks), or *; an API key accepts all there. Commas separate"
-            " them, and it may be repeated.",
+            help="Host names accepted besides local ones, or *; beyond the loopback a key lets in"
+            " every name. Commas separate them, and it may be repeated.",
         ),
     ] = None,
     max_queue: Annotated[

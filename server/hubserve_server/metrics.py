@@ -1,7 +1,6 @@
 """What the server counts, for Prometheus.
 
-Names end as Prometheus asks: `_total` for what only grows, seconds and tokens as units. Where
-llama-server or vLLM measure the same, theirs is the name after the prefix.
+Names end as Prometheus asks: in `_total` for what only grows, in the unit for what is measured.
 """
 
 import time
