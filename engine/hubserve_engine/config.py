@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
+from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch
 
 CACHE_VARIABLE = "HUBSERVE_CACHE_DIR"
 """The environment variable with the folder of caches, where no option names one."""
 
 FlashAttention = Literal["on", "off", "auto"]
+UNQUANTIZED: tuple[CacheType, ...] = ("f32", "f16", "bf16")
+"""Values kept in any other type need flash attention, as llama.cpp reads them nowhere else."""
 
 LONGEST_TEXT = 4 * 2**20
 """Characters that one question about a text may have."""
@@ -25,8 +27,10 @@ class ModelConfig:
     """How one model is loaded and run.
 
     `context_length` is the number of tokens that all sequences share. `threads` are CPU threads.
-    `gpu_layers` -1 is all of them. `draft_max` are the tokens that a step may guess, 0 for none.
-    `chat_template` is a file that replaces the model's own.
+    `gpu_layers` -1 is all of them. `cache_type_k` and `cache_type_v` are what keys and values are
+    kept in. `batch` is the most tokens that a step takes, `micro_batch` the most that are computed
+    at once; here a step is computed at once, so the smaller one counts. `draft_max` are the tokens
+    that a step may guess, 0 for none. `chat_template` is a file that replaces the model's own.
     """
 
     model: str
@@ -37,6 +41,10 @@ class ModelConfig:
     gpu_layers: int | None = None
     flash_attention: FlashAttention = "auto"
     draft_max: int | None = None
+    cache_type_k: CacheType = "f16"
+    cache_type_v: CacheType = "f16"
+    batch: int | None = None
+    micro_batch: int | None = None
     chat_template: Path | None = None
     reasoning: ReasoningSwitch = "auto"
     reasoning_format: ReasoningFormat = "auto"

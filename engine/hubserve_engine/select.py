@@ -7,8 +7,9 @@ not have, and kills who uses it.
 from dataclasses import dataclass, replace
 
 from hubserve_engine.catalog import ResolvedModel
-from hubserve_engine.config import ModelConfig
+from hubserve_engine.config import UNQUANTIZED, ModelConfig
 from hubserve_engine.hardware import Hardware
+from hubserve_engine.types import CacheType
 from hubserve_engine.units import size_text
 
 USUAL_CONTEXT = 32768
@@ -19,7 +20,6 @@ _STEP = 256
 _PERCENT = 90
 """So much of the free memory goes to a context that is asked for: the estimate may be a little low,
 and what else runs needs some."""
-_BATCH = 512
 _MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 256, 512
 _HALF, _SINGLE = 2, 4
 DRAFTS = 15
@@ -48,6 +48,8 @@ class Choice:
     flash_attention: bool
     drafts: int
     snapshots: int
+    cache_type_k: CacheType
+    cache_type_v: CacheType
     batch: int
     micro_batch: int
     engine: str
@@ -63,14 +65,24 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
     """
     gpu_layers = _gpu_layers(model, hardware, config)
     on_gpu = bool(hardware.gpus) and gpu_layers != 0
-    flash_attention = {"on": True, "off": False, "auto": on_gpu}[config.flash_attention]
-    micro_batch = _MICRO_BATCH_GPU if on_gpu else _MICRO_BATCH_CPU
+    wanted = on_gpu or config.cache_type_v not in UNQUANTIZED
+    flash_attention = {"on": True, "off": False, "auto": wanted}[config.flash_attention]
+    micro_batch = config.micro_batch or (_MICRO_BATCH_GPU if on_gpu else _MICRO_BATCH_CPU)
+    batch = config.batch or micro_batch
+    micro_batch = min(batch, micro_batch)
+    per_token = model.state.per_token(config.cache_type_k, config.cache_type_v)
     free = _free(hardware, gpu_layers) if on_gpu else hardware.memory_free
     drafts = DRAFTS if config.draft_max is None else config.draft_max
     snapshots = _snapshots(model, config.parallel, drafts, free - model.size)
-    need = _Need(model, config.parallel, micro_batch, flash_attention, drafts, snapshots)
+    need = _Need(model, per_token, config.parallel, micro_batch, flash_attention, drafts, snapshots)
     context, limit = _context(need, free - model.size, config.context_length)
     memory = model.size + need.bytes(context)
+    notices = _notices(need, config.context_length, context, free)
+    if flash_attention and not on_gpu and config.flash_attention == "auto":
+        notices.append(
+            f"--cache-type-v {config.cache_type_v} needs flash attention, which is on because of"
+            " that: with long contexts answers come more slowly than with f16."
+        )
     return Choice(
         context_length=context,
         context_limit=limit,
@@ -80,12 +92,14 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
         flash_attention=flash_attention,
         drafts=drafts,
         snapshots=snapshots,
-        batch=_BATCH,
+        cache_type_k=config.cache_type_k,
+        cache_type_v=config.cache_type_v,
+        batch=batch,
         micro_batch=micro_batch,
         engine="llama.cpp",
         engine_reason="the model is a GGUF file",
         memory=memory,
-        notices=tuple(_notices(need, config.context_length, context, free)),
+        notices=tuple(notices),
     )
 
 
@@ -93,6 +107,7 @@ def shrunk(model: ResolvedModel, choice: Choice, context: int) -> Choice:
     """The choice as it came true, where only a smaller context could be allocated."""
     need = _Need(
         model,
+        model.state.per_token(choice.cache_type_k, choice.cache_type_v),
         choice.parallel,
         choice.micro_batch,
         choice.flash_attention,
@@ -116,6 +131,7 @@ class _Need:
     """
 
     model: ResolvedModel
+    per_token: int
     parallel: int
     micro_batch: int
     flash_attention: bool
@@ -125,7 +141,7 @@ class _Need:
     def bytes(self, context: int) -> int:
         """The state, and the buffers of the largest step."""
         state = self.model.state
-        stored = state.per_token * context + self._sequences()
+        stored = self.per_token * context + self._sequences()
         # Without flash attention the scores of a whole micro-batch exist at once, for all heads.
         scores = 0 if self.flash_attention else state.heads * _SINGLE
         mask = (_HALF if self.flash_attention else _SINGLE) * (2 if state.windowed else 1)

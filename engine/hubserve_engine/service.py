@@ -25,19 +25,28 @@ from hubserve_engine.select import Choice, choose, shrunk
 from hubserve_engine.supervisor import Supervisor
 from hubserve_engine.surrogates import mended
 from hubserve_engine.threads import in_thread
-from hubserve_engine.types import Chat, Event, ModelInfo, Rendered, Request, Stage
+from hubserve_engine.types import Chat, Event, ModelInfo, Rendered, Request, Running, Stage
 from hubserve_engine.worker.handle import WorkerHandle
 from hubserve_engine.worker.protocol import Load, Ready
+from hubserve_engine.worker.spawn import Spawned
 
 
 class Engine:
     """One served model. Use it on one event loop; `start` it first and `close` it last.
 
+    `spawned` is a worker's process that has nothing to do yet, and is the engine's from now on.
     `stage` and `progress` say how far the start has come; `progress` is a sentence to show.
     """
 
-    def __init__(self, config: EngineConfig, *, catalog: Catalog | None = None) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        *,
+        catalog: Catalog | None = None,
+        spawned: Spawned | None = None,
+    ) -> None:
         self._config = config
+        self._spawned = spawned
         self._catalog = catalog or Catalog()
         self._supervisor: Supervisor | None = None
         self._info: ModelInfo | None = None
@@ -104,6 +113,8 @@ class Engine:
             await asyncio.wait([self._start])
         if self._supervisor is not None:
             await self._supervisor.close()
+        elif self._spawned is not None:
+            await in_thread(self._spawned.discard)
 
     def served(self, name: str | None) -> ModelInfo:
         """The model that a request names. Raises ModelNotFound, which names what is served."""
@@ -213,7 +224,7 @@ class Engine:
             choice = choose(model, await in_thread(_hardware), config.model)
         self._stage = "loading"
         disk = await in_thread(lambda: settle(config, model.files))
-        self._supervisor = Supervisor(self._order(model, choice, disk))
+        self._supervisor = Supervisor(self._order(model, choice, disk), self._spawned)
         ready = await self._supervisor.start()
         self._info = _info(model, choice, disk, ready, config.model)
         self._stage = "ready"
@@ -248,6 +259,8 @@ class Engine:
                 flash_attention=choice.flash_attention,
                 drafts=choice.drafts,
                 snapshots=choice.snapshots,
+                cache_type_k=choice.cache_type_k,
+                cache_type_v=choice.cache_type_v,
             ),
             sampling=model.sampling,
             chat_template=template,
@@ -292,6 +305,15 @@ def _info(
         engine_reason=choice.engine_reason,
         hardware=loaded.hardware,
         draft_max=ready.draft_max,
+        running=Running(
+            threads=choice.threads,
+            gpu_layers=choice.gpu_layers,
+            flash_attention=choice.flash_attention,
+            cache_type_k=choice.cache_type_k,
+            cache_type_v=choice.cache_type_v,
+            batch=choice.batch,
+            micro_batch=choice.micro_batch,
+        ),
         memory=choice.memory,
         path=str(model.files[0]),
         chat_template=ready.chat_template,

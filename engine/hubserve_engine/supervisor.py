@@ -10,6 +10,7 @@ from functools import partial
 from hubserve_engine.errors import Cancelled, EngineError, LoadError, Unavailable
 from hubserve_engine.worker.handle import WorkerHandle
 from hubserve_engine.worker.protocol import Load, Ready
+from hubserve_engine.worker.spawn import Spawned
 
 logger = logging.getLogger(__name__)
 
@@ -20,12 +21,14 @@ _WITHIN = 60.0  # seconds
 class Supervisor:
     """`worker` waits for one that is ready. Three deaths within a minute are the last.
 
-    `loaded` is how much of the model the latest worker has loaded, from 0 to 1; `restarts` how many
-    workers there were after the first.
+    The first worker is the process that has been `spawned`, if one has. `loaded` is how much of the
+    model the latest worker has loaded, from 0 to 1; `restarts` how many workers there were after
+    the first.
     """
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, spawned: Spawned | None = None) -> None:
         self._load = load
+        self._spawned = spawned
         self.loaded = 0.0
         self.restarts = 0
         self._deaths: deque[float] = deque(maxlen=_DEATHS)
@@ -99,7 +102,8 @@ class Supervisor:
 
     async def _begin(self) -> WorkerHandle:
         self.loaded = 0.0
-        return await WorkerHandle.start(self._load, partial(setattr, self, "loaded"))
+        spawned, self._spawned = self._spawned, None
+        return await WorkerHandle.start(self._load, partial(setattr, self, "loaded"), spawned)
 
     def _give_up(self, reason: str) -> None:
         logger.error(reason)

@@ -14,6 +14,8 @@ FinishReason = Literal["stop", "length"]
 ReasoningSwitch = Literal["on", "off", "auto"]
 ReasoningFormat = Literal["auto", "none"]
 CacheTier = Literal["live", "kept", "host", "disk"]
+CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
+"""What a number in the state is kept in; all but the first three are blocks of 32, quantized."""
 Stage = Literal["starting", "resolving", "downloading", "loading", "ready", "unavailable"]
 
 
@@ -249,6 +251,19 @@ class DiskUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Running:
+    """How a model is run. -1 `gpu_layers` are all; a step computes up to `micro_batch` tokens."""
+
+    threads: int
+    gpu_layers: int
+    flash_attention: bool
+    cache_type_k: CacheType
+    cache_type_v: CacheType
+    batch: int
+    micro_batch: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What is known of a model once it is loaded; all of it is fit to show.
 
@@ -275,6 +290,7 @@ class ModelInfo:
     engine_reason: str
     hardware: str
     draft_max: int
+    running: Running
     memory: int
     path: str
     chat_template: str

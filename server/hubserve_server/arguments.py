@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 
 import typer
 
+from hubserve_engine.config import UNQUANTIZED, FlashAttention
 from hubserve_engine.errors import StartError
+from hubserve_engine.types import CacheType
 from hubserve_server.settings import KEY_VARIABLE, is_address
 
 ORIGIN = re.compile(r"[a-z*][a-z0-9+.*-]*://[^/\s]+/?", re.IGNORECASE)
@@ -65,6 +67,17 @@ def drafts(value: str) -> int | None:
     if not value.isdecimal() or int(value) > 64:
         _refuse("--draft-max", f"{value!r} is not a number from 0 to 64, or 'auto'.")
     return int(value)
+
+
+def attention(asked: FlashAttention, values: CacheType) -> FlashAttention:
+    """Flash attention as it was asked for, if llama.cpp has that for values of such a type."""
+    if asked == "off" and values not in UNQUANTIZED:
+        _refuse(
+            "--flash-attn",
+            f"'off' does not go with --cache-type-v {values}: quantized values need it."
+            " Leave one of the two out.",
+        )
+    return asked
 
 
 def aliases(values: Iterable[str]) -> tuple[str, ...]:

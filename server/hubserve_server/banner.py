@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from hubserve_engine.types import ModelInfo
+from hubserve_engine.types import ModelInfo, Running
 from hubserve_engine.units import size_text
 from hubserve_server.listener import own_address
 from hubserve_server.settings import KEY_VARIABLE, Settings
@@ -68,6 +68,14 @@ def home_text(folder: str) -> str:
     return f"~{folder.removeprefix(home)}" if inside else folder
 
 
+def settings_text(running: Running) -> str:
+    """What was chosen for this machine, or asked for."""
+    kinds = dict.fromkeys((running.cache_type_k, running.cache_type_v))
+    attention = "on" if running.flash_attention else "off"
+    step = f"up to {running.micro_batch} tokens a step"
+    return f"{'/'.join(kinds)} KV, flash attention {attention}, {step}"
+
+
 def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str, str]]:
     """Label and value of each line."""
     named = f"  ({info.name})" if info.name else ""
@@ -80,7 +88,7 @@ def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str,
     yield "Context", f"{info.context_length} tokens ({info.context_limit}), {sequences}"
     yield "Thinking", thinking_text(info)
     yield "Engine", f"{info.engine} ({info.engine_reason})"
-    yield "Hardware", info.hardware
+    yield "Runs on", f"{info.hardware}, {settings_text(info.running)}"
     yield "Lookup", f"up to {info.draft_max} tokens guessed a step" if info.draft_max else "off"
     yield "Memory", size_text(info.memory)
     if info.disk:

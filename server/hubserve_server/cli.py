@@ -10,10 +10,11 @@ import typer
 
 from hubserve_engine.config import CACHE_VARIABLE, EngineConfig, FlashAttention, ModelConfig
 from hubserve_engine.errors import StartError
-from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
+from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch
 from hubserve_server.arguments import (
     aliases,
     api_keys,
+    attention,
     drafts,
     hosts,
     layers,
@@ -117,6 +118,32 @@ def serve_command(
             help="Tokens guessed in a step, from what the text repeats; 0 guesses none.",
         ),
     ] = "auto",
+    cache_type_k: Annotated[
+        CacheType, typer.Option("--cache-type-k", "-ctk", help="What keys are kept in.")
+    ] = MODEL.cache_type_k,
+    cache_type_v: Annotated[
+        CacheType, typer.Option("--cache-type-v", "-ctv", help="What values are kept in.")
+    ] = MODEL.cache_type_v,
+    batch: Annotated[
+        int,
+        typer.Option(
+            "--batch-size",
+            "-b",
+            parser=number(0, 1 << 16),
+            metavar="N",
+            help="Most tokens of a step; 0 chooses it.",
+        ),
+    ] = MODEL.batch or 0,
+    micro_batch: Annotated[
+        int,
+        typer.Option(
+            "--ubatch-size",
+            "-ub",
+            parser=number(0, 1 << 16),
+            metavar="N",
+            help="Most tokens computed at once; 0 chooses it.",
+        ),
+    ] = MODEL.micro_batch or 0,
     alias: Annotated[
         list[str] | None,
         typer.Option(
@@ -216,8 +243,12 @@ def serve_command(
             parallel=parallel,
             threads=threads or None,
             gpu_layers=layers(gpu_layers),
-            flash_attention=flash_attention,
             draft_max=drafts(draft_max),
+            flash_attention=attention(flash_attention, cache_type_v),
+            cache_type_k=cache_type_k,
+            cache_type_v=cache_type_v,
+            batch=batch or None,
+            micro_batch=micro_batch or None,
             chat_template=chat_template_file,
             reasoning=reasoning,
             reasoning_format=reasoning_format,
@@ -241,14 +272,16 @@ def serve_command(
 
 
 def start(config: EngineConfig, settings: Settings) -> int:
-    """The port first, then everything that takes time."""
+    """The port first, then everything that takes time; two processes import at the same time."""
+    from hubserve_engine.worker.spawn import spawn
     from hubserve_server.listener import listen
 
     listener = listen(settings.host, settings.port)
+    spawned = spawn(config.backend)
     from hubserve_engine.service import Engine
     from hubserve_server.serving import run
 
-    return run(Engine(config), settings, listener)
+    return run(Engine(config, spawned=spawned), settings, listener)
 
 
 @hubserve.command("cache")

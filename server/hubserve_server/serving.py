@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import uvicorn
 from rich.console import Console
+from uvicorn.loops.auto import auto_loop_factory
 
+from hubserve_engine.threads import in_thread
 from hubserve_server import banner, progress
-from hubserve_server.app import create_app
 from hubserve_server.connection import LAST_WORDS, connections
 from hubserve_server.engine import Engine
 from hubserve_server.settings import Settings
@@ -67,6 +68,8 @@ def configure_logging(settings: Settings) -> None:
 
 
 def http_server(engine: Engine, settings: Settings) -> HttpServer:
+    from hubserve_server.app import create_app
+
     config = uvicorn.Config(
         create_app(engine, settings),
         http=connections(settings),
@@ -84,18 +87,16 @@ def http_server(engine: Engine, settings: Settings) -> HttpServer:
 def run(engine: Engine, settings: Settings, listener: socket.socket) -> int:
     """Serves until a signal ends it; the exit code. Raises `StartError` if the model fails."""
     configure_logging(settings)
-    server = http_server(engine, settings)
-    port: int = listener.getsockname()[1]
-    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-        return runner.run(_serve(engine, settings, server, listener, port))
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        return runner.run(_serve(engine, settings, listener))
 
 
-async def _serve(
-    engine: Engine, settings: Settings, server: HttpServer, listener: socket.socket, port: int
-) -> int:
+async def _serve(engine: Engine, settings: Settings, listener: socket.socket) -> int:
     signals = Signals()
+    loading = asyncio.create_task(_load(engine, settings, listener.getsockname()[1]))
+    # What answers HTTP takes as long to import as a small model to load, and connections can wait.
+    server = await in_thread(lambda: http_server(engine, settings))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    loading = asyncio.create_task(_load(engine, settings, port))
     asked = asyncio.create_task(signals.first.wait())
     ready = False
     try:

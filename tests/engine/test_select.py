@@ -32,7 +32,7 @@ MODEL = ResolvedModel(
     embedding_length=2560,
     context_trained=262_144,
     layers=32,
-    state=StateSize(per_token=32 * KIB, per_sequence=50 * MIB, heads=16, windowed=False),
+    state=StateSize(keys=8 * KIB, values=8 * KIB, per_sequence=50 * MIB, heads=16, windowed=False),
     chat_template=None,
     sampling=Sampling(),
 )
@@ -78,7 +78,7 @@ def test_the_context_is_the_smallest_of_three(
 def test_what_is_chosen_fits_half_and_the_next_step_does_not(
     free: int, trained: int, per_token: int, per_sequence: int, parallel: int
 ) -> None:
-    state = StateSize(per_token, per_sequence, heads=16, windowed=False)
+    state = StateSize(per_token // 4, per_token // 4, per_sequence, heads=16, windowed=False)
     model = replace(MODEL, state=state, context_trained=trained)
     machine = replace(MACHINE, memory_free=free)
     config = replace(_config(), parallel=parallel)
@@ -137,7 +137,7 @@ def test_more_than_the_memory_is_made_smaller_with_a_notice(asked: int) -> None:
 def test_what_is_asked_for_never_takes_more_than_is_free(
     free: int, asked: int, per_token: int
 ) -> None:
-    model = replace(MODEL, state=replace(MODEL.state, per_token=per_token))
+    model = replace(MODEL, state=replace(MODEL.state, keys=per_token // 4, values=per_token // 4))
     choice = choose(model, replace(MACHINE, memory_free=free), _config(asked))
     assert choice.memory <= free or choice.context_length <= 512
     assert choice.context_length % 256 == 0
@@ -216,6 +216,38 @@ def test_the_memory_of_the_gpu_counts_where_the_model_is_on_it() -> None:
     assert choose(MODEL, machine, on_cpu).context_limit == "32768 by default"
 
 
+def test_quantized_values_turn_flash_attention_on_and_say_so() -> None:
+    choice = choose(MODEL, MACHINE, replace(_config(), cache_type_v="q8_0"))
+    assert choice.flash_attention
+    assert "--cache-type-v q8_0 needs flash attention" in choice.notices[0]
+    assert not choose(MODEL, MACHINE, replace(_config(), cache_type_k="q8_0")).flash_attention
+    with_gpu = replace(MACHINE, gpus=(CARD,))
+    assert choose(MODEL, with_gpu, replace(_config(), cache_type_v="q8_0")).notices == ()
+
+
+def test_a_smaller_state_leaves_room_for_a_longer_context() -> None:
+    machine = replace(MACHINE, memory_free=4 * GIB)
+    usual = choose(MODEL, machine, _config(flash_attention="on"))
+    small = replace(_config(flash_attention="on"), cache_type_k="q8_0", cache_type_v="q8_0")
+    assert choose(MODEL, machine, small).context_length > usual.context_length
+
+
+@pytest.mark.parametrize(
+    ("batch", "micro_batch", "chosen"),
+    [
+        (None, None, (256, 256)),
+        (None, 1024, (1024, 1024)),
+        (128, None, (128, 128)),
+        (512, 64, (512, 64)),
+    ],
+)
+def test_a_step_is_as_large_as_the_smaller_of_two(
+    batch: int | None, micro_batch: int | None, chosen: tuple[int, int]
+) -> None:
+    choice = choose(MODEL, MACHINE, replace(_config(), batch=batch, micro_batch=micro_batch))
+    assert (choice.batch, choice.micro_batch) == chosen
+
+
 def test_the_engine_is_named_with_its_reason() -> None:
     choice = choose(MODEL, MACHINE, _config())
     assert (choice.engine, choice.engine_reason) == ("llama.cpp", "the model is a GGUF file")
@@ -239,7 +271,7 @@ def test_the_estimate_is_what_llama_cpp_allocates(
     sizes = json.loads(ended.stdout)
 
     states = config.parallel * (1 + choice.snapshots)
-    stored = model.state.per_token * context + model.state.per_sequence * states
+    stored = model.state.per_token() * context + model.state.per_sequence * states
     assert stored == pytest.approx(sizes["KV"] + sizes["RS"], abs=0.02 * MIB)
     allocated = sum(sizes.values())
     assert allocated <= choice.memory - model.size <= 1.5 * allocated

@@ -74,6 +74,15 @@ def test_props() -> None:
     assert body["total_slots"] == 4
     assert "enable_thinking" in body["chat_template"]
     assert (body["bos_token"], body["eos_token"]) == ("<s>", "</s>")
+    assert body["running"] == {
+        "threads": 2,
+        "gpu_layers": 0,
+        "flash_attn": False,
+        "cache_type_k": "f16",
+        "cache_type_v": "f16",
+        "batch_size": 256,
+        "ubatch_size": 256,
+    }
     assert body["modalities"] == {"vision": False, "video": False, "audio": False}
 
 

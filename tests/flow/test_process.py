@@ -82,6 +82,10 @@ def test_every_flag_at_once(tmp_path: Path) -> None:
         "--gpu-layers": "0",
         "--flash-attn": "off",
         "--draft-max": "3",
+        "--cache-type-k": "q8_0",
+        "--cache-type-v": "bf16",
+        "--batch-size": "512",
+        "--ubatch-size": "128",
         "--alias": "nickname",
         "--chat-template-file": str(template),
         "--reasoning": "off",
@@ -112,6 +116,9 @@ def test_every_flag_at_once(tmp_path: Path) -> None:
             assert reply.headers["access-control-allow-origin"] == "https://chat.example"
             assert reply.json()["choices"][0]["message"]["content"] == "<think>hm</think>ok"
             props = client.get("/props").json()
+            running = props["running"]
+            assert (running["cache_type_k"], running["cache_type_v"]) == ("q8_0", "bf16")
+            assert (running["batch_size"], running["ubatch_size"]) == (512, 128)
             assert (props["total_slots"], props["default_generation_settings"]["n_ctx"]) == (
                 2,
                 2048,

@@ -28,7 +28,7 @@ def test_everything_about_the_model_is_said() -> None:
         "93.5 MiB",
         "4096 tokens (what fits into memory)",
         "scripted (asked for)",
-        "2 threads",
+        "2 threads, f16 KV, flash attention off, up to 256 tokens a step",
         "191 MiB",
         "http://127.0.0.1:8123/v1",
         "The template has no tools.",

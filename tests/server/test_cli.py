@@ -68,6 +68,12 @@ def test_without_flags_the_defaults_hold(
         (["-ngl", "-1"], "gpu_layers", -1),
         (["--gpu-layers", "auto"], "gpu_layers", None),
         (["-fa", "off"], "flash_attention", "off"),
+        (["-ctk", "q8_0"], "cache_type_k", "q8_0"),
+        (["--cache-type-v", "q4_0"], "cache_type_v", "q4_0"),
+        (["-b", "1024"], "batch", 1024),
+        (["--batch-size", "0"], "batch", None),
+        (["-ub", "128"], "micro_batch", 128),
+        (["--ubatch-size=64"], "micro_batch", 64),
         (["--flash-attn", "on"], "flash_attention", "on"),
         (["--draft-max", "7"], "draft_max", 7),
         (["--draft-max", "0"], "draft_max", 0),
@@ -291,3 +297,13 @@ def test_help_imports_nothing_heavy() -> None:
     result = run("-c", code, env={**os.environ, "COLUMNS": "200"})
     assert "--ctx-size" in result.stdout
     assert result.stderr.strip() == "[]"
+
+
+def test_quantized_values_without_flash_attention_are_refused(
+    monkeypatch: pytest.MonkeyPatch, started: list[Started], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert serve(monkeypatch, "model", "-fa", "off", "-ctv", "q8_0") == 2
+    assert "--cache-type-v q8_0" in capsys.readouterr().err
+    assert not started
+    config, _ = parsed(monkeypatch, started, "-fa", "off", "-ctk", "q8_0")
+    assert config.model.flash_attention == "off"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from hubserve_engine.types import Sampler, Sampling, TokenLogprob
+from hubserve_engine.types import CacheType, Sampler, Sampling, TokenLogprob
 
 
 class NoRoom(Exception):
@@ -32,6 +32,8 @@ class BackendConfig:
     threads: int = 1
     gpu_layers: int = 0
     flash_attention: bool = False
+    cache_type_k: CacheType = "f16"
+    cache_type_v: CacheType = "f16"
     drafts: int = 0
     snapshots: int = 0
 

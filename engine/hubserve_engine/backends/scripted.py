@@ -22,6 +22,7 @@ from hubserve_engine.backends.base import (
     Chunk,
     Loaded,
     NoRoom,
+    Progress,
     Sampled,
     verify,
 )
@@ -99,12 +100,13 @@ class ScriptedBackend:
     end_tokens = frozenset((_END,))
     longest_piece = max(map(len, _SPECIAL))
 
-    def __init__(self, config: BackendConfig) -> None:
+    def __init__(self, config: BackendConfig, progress: Progress) -> None:
         try:
             self._script = msgspec.json.decode(Path(config.files[0]).read_bytes(), type=Script)
         except (OSError, msgspec.MsgspecError) as error:
             raise LoadError(f"The script {config.files[0]!r} cannot be used: {error}.") from error
         time.sleep(self._script.load_seconds)
+        progress(1.0)
         if self._script.load_error:
             raise LoadError(self._script.load_error)
         self.capabilities = Capabilities(

@@ -1,19 +1,21 @@
 """How much memory a model's state takes, from its metadata.
 
 As llama.cpp lays it out: src/llama-hparams.cpp and src/llama-kv-cache.cpp, version 0.5.0-dev. A
-layer of attention keeps keys and values of every token in 16 bits, windowed layers too, since a
-window that has moved on could not be cut back to an earlier prefix. A recurrent layer keeps a state
-of fixed size in 32 bits for each sequence. Where an architecture saves more than is known here, the
+layer of attention keeps keys and values of every token, windowed layers too, since a window
+that has moved on could not be cut back to an earlier prefix. A recurrent layer keeps a state of
+fixed size in 32 bits for each sequence. Where an architecture saves more than is known here, the
 figures are too high, never too low.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hubserve_engine.types import CacheType
 from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.metadata import Metadata
+from hubserve_exporters.gguf.tensor_types import TensorType
 
-_HALF, _SINGLE = 2, 4
+_SINGLE = 4
 _MOST_LAYERS = 512
 """As many as llama.cpp has room for (LLAMA_MAX_LAYERS)."""
 _RECURRENT_BUT_EVERY_FOURTH = {"qwen35", "qwen35moe", "qwen3next"}
@@ -21,16 +23,26 @@ _RECURRENT_BUT_EVERY_FOURTH = {"qwen35", "qwen35moe", "qwen3next"}
 
 @dataclass(frozen=True, slots=True)
 class StateSize:
-    """Bytes of state for each token of context, and for each sequence whatever its length.
+    """Numbers kept as `keys` and `values` of each token, bytes of each sequence of any length.
 
     `heads` is the number of query heads of the widest layer; `windowed` is true where some layers
     look back over a window only.
     """
 
-    per_token: int
+    keys: int
+    values: int
     per_sequence: int
     heads: int
     windowed: bool
+
+    def per_token(self, keys: CacheType = "f16", values: CacheType = "f16") -> int:
+        """Bytes of each token of context, kept in these types."""
+        return _bytes(self.keys, keys) + _bytes(self.values, values)
+
+
+def _bytes(count: int, kind: CacheType) -> int:
+    stored = TensorType[kind.upper()]
+    return count * stored.block_bytes // stored.block_elements
 
 
 def state_size(metadata: Metadata, architecture: str) -> StateSize:
@@ -52,14 +64,11 @@ def state_size(metadata: Metadata, architecture: str) -> StateSize:
     # Falcon-H1 and its like have both in every layer, and name no layer as the one or the other.
     both = per_state and not any(recurrent)
     sharing = layers - read.one("attention.shared_kv_layers")
-    per_token = sum(
-        kv_heads[layer] * (keys[layer] + values[layer]) * _HALF
-        for layer in range(layers)
-        if not recurrent[layer] and layer < sharing
-    )
+    kept = [layer for layer in range(layers) if not recurrent[layer] and layer < sharing]
     states = layers if both else sum(recurrent)
     return StateSize(
-        per_token=per_token,
+        keys=sum(kv_heads[layer] * keys[layer] for layer in kept),
+        values=sum(kv_heads[layer] * values[layer] for layer in kept),
         per_sequence=states * per_state,
         heads=max(heads, default=0),
         windowed=read.one("attention.sliding_window") > 0,

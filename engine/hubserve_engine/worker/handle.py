@@ -6,17 +6,17 @@ with WorkerDied. Who starts the next one is the supervisor's affair.
 
 import asyncio
 import logging
-import socket
-import sys
+import subprocess
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
 from itertools import count
 
 from hubserve_engine.errors import Cancelled, EngineError, InvalidRequest, WorkerDied
+from hubserve_engine.threads import in_thread
 from hubserve_engine.types import Chat, Completed, Event, Rendered, Request
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.failures import error_of
 from hubserve_engine.worker.protocol import FrameBuffer, FromWorker, TooLong, ToWorker, encode
+from hubserve_engine.worker.spawn import Spawned, spawn
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +47,9 @@ class _Stream(asyncio.Queue[Event | EngineError]):
 class WorkerHandle:
     """One process. Use it on the event loop that started it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], writer: asyncio.StreamWriter) -> None:
         self._process = process
+        self._exit = asyncio.create_task(in_thread(process.wait))
         self._writer = writer
         self._ids = count(1)
         self._streams: dict[int, _Stream] = {}
@@ -60,27 +61,19 @@ class WorkerHandle:
 
     @classmethod
     async def start(
-        cls, load: protocol.Load, progress: Callable[[float], None] = lambda _done: None
+        cls,
+        load: protocol.Load,
+        progress: Callable[[float], None] = lambda _done: None,
+        spawned: Spawned | None = None,
     ) -> "WorkerHandle":
-        """A running process that is loading."""
-        ours, theirs = socket.socketpair()
+        """A running process that is loading: a new one, if none has been `spawned`."""
+        spawned = spawned or spawn(load.backend)
         try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "hubserve_engine.worker",
-                str(theirs.fileno()),
-                pass_fds=(theirs.fileno(),),
-                stdin=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the server alone
-            )
-            reader, writer = await asyncio.open_connection(sock=ours)
+            reader, writer = await asyncio.open_connection(sock=spawned.socket)
         except BaseException:
-            ours.close()  # which ends the process, if there is one
+            spawned.discard()
             raise
-        finally:
-            theirs.close()
-        handle = cls(process, writer)
+        handle = cls(spawned.process, writer)
         handle._task = asyncio.create_task(handle._receive(reader, progress))
         handle._send(load)
         return handle
@@ -178,7 +171,7 @@ class WorkerHandle:
             pass  # a process that dies may reset the connection
         except Exception:
             logger.exception("The model's process is ended, since its messages make no sense.")
-            self._kill()
+            self._process.kill()
         await self._end()
 
     def _take(self, message: FromWorker, progress: Callable[[float], None]) -> None:
@@ -245,14 +238,10 @@ class WorkerHandle:
     async def _exit_code(self, seconds: float) -> int:
         """Of the process, which is killed if it is still there after that time."""
         try:
-            return await asyncio.wait_for(self._process.wait(), seconds)
+            return await asyncio.wait_for(asyncio.shield(self._exit), seconds)
         except TimeoutError:
-            self._kill()
-            return await self._process.wait()
-
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError):
             self._process.kill()
+            return await asyncio.shield(self._exit)
 
 
 def _how(code: int) -> str:

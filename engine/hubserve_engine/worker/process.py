@@ -30,14 +30,19 @@ _SWITCH_SECONDS = 0.001
 _FLUSH_SECONDS = 5.0
 
 
-def main(descriptor: int) -> None:
-    """Serve the model that the first message names, over the socket with this descriptor."""
+def main(descriptor: int, backend: str | None = None) -> None:
+    """Serve the model that the first message names, over the socket with this descriptor.
+
+    The message will most likely ask for `backend`, which is imported before it comes.
+    """
     # These go to whole groups of processes; the server decides when a worker ends.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     # While the reader renders a template the stepping thread must get the interpreter back soon.
     sys.setswitchinterval(_SWITCH_SECONDS)
     channel = Channel(socket.socket(fileno=descriptor))
+    if backend is not None:
+        backends.find(backend)
     messages = channel.receive()
     body = next(messages, None)
     if body is None:
@@ -46,13 +51,13 @@ def main(descriptor: int) -> None:
     assert isinstance(load, protocol.Load)
     with _ending(channel):
         try:
-            backend, intake, ready = _load(load, channel)
+            model, intake, ready = _load(load, channel)
         except EngineError as error:
             channel.send(failure(None, error))
             return
-        loop = Loop(backend, channel.send, preserved=_layout_tokens(backend, intake))
+        loop = Loop(model, channel.send, preserved=_layout_tokens(model, intake))
         channel.send(ready)
-        Reader(channel, backend, intake, loop).start(messages)
+        Reader(channel, model, intake, loop).start(messages)
         loop.run()
 
 

@@ -12,6 +12,7 @@ from hubserve_server.wire.models import (
     ModelMeta,
     ModelStatus,
     Props,
+    Running,
 )
 
 
@@ -54,4 +55,13 @@ def props(info: ModelInfo) -> Props:
         bos_token=info.bos,
         eos_token=info.eos,
         build_info=fingerprint(),
+        running=Running(
+            threads=info.running.threads,
+            gpu_layers=info.running.gpu_layers,
+            flash_attn=info.running.flash_attention,
+            cache_type_k=info.running.cache_type_k,
+            cache_type_v=info.running.cache_type_v,
+            batch_size=info.running.batch,
+            ubatch_size=info.running.micro_batch,
+        ),
     )

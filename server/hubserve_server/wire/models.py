@@ -51,6 +51,18 @@ class GenerationSettings(msgspec.Struct):
     speculative: bool
 
 
+class Running(msgspec.Struct):
+    """What was chosen for this machine, or asked for, under the names of the flags."""
+
+    threads: int
+    gpu_layers: int
+    flash_attn: bool
+    cache_type_k: str
+    cache_type_v: str
+    batch_size: int
+    ubatch_size: int
+
+
 class Modalities(msgspec.Struct):
     vision: bool = False
     video: bool = False
@@ -68,5 +80,6 @@ class Props(msgspec.Struct):
     bos_token: str
     eos_token: str
     build_info: str
+    running: Running
     is_sleeping: bool = False
     models_autoload: bool = False

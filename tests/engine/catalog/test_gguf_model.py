@@ -223,7 +223,7 @@ def test_whatever_the_metadata_says_it_is_facts_or_an_error(metadata: dict[str, 
             model = read_model([path])
         except ResolveError:
             return
-    assert model.state.per_token >= 0 and model.state.per_sequence >= 0
+    assert model.state.per_token() >= 0 and model.state.per_sequence >= 0
 
 
 def _split(folder: Path, count: int, *, tensors_in_first: bool = True) -> list[Path]:

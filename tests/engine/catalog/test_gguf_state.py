@@ -142,7 +142,7 @@ def test_the_state_of_an_architecture(
     per_sequence: int,
 ) -> None:
     state = _state(tmp_path, architecture, keys)
-    assert (state.per_token, state.per_sequence) == (per_token, per_sequence)
+    assert (state.per_token(), state.per_sequence) == (per_token, per_sequence)
     assert state.windowed == ("attention.sliding_window" in keys)
 
 
@@ -154,3 +154,10 @@ def test_too_few_values_for_the_layers_are_an_error(tmp_path: Path) -> None:
 def test_more_layers_than_there_can_be_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(ResolveError, match="claims 4294967295 layers"):
         _state(tmp_path, "llama", {"block_count": 2**32 - 1})
+
+
+def test_a_state_in_other_types() -> None:
+    state = StateSize(keys=64, values=32, per_sequence=0, heads=1, windowed=False)
+    assert state.per_token() == 2 * 96
+    assert state.per_token("f32", "f16") == 4 * 64 + 2 * 32
+    assert state.per_token("q8_0", "q4_0") == 2 * 34 + 18

@@ -152,7 +152,7 @@ ScriptedBackend.collect = broken
 def test_a_fault_while_loading_ends_it_with_a_line(tmp_path: Path) -> None:
     patch = """
 from hubserve_engine.backends.scripted import ScriptedBackend
-def broken(self, config):
+def broken(self, config, progress):
     raise OSError(5, "Input/output error")
 ScriptedBackend.__init__ = broken
 """

@@ -13,6 +13,7 @@ from hubserve_engine.backends.llama_cpp import library
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.state import State, key
 from hubserve_engine.errors import LoadError
+from hubserve_engine.types import CacheType
 
 _SMALLEST_CONTEXT = 512
 _NO_SLOT = 1
@@ -81,6 +82,8 @@ class Context:
             if config.flash_attention
             else llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
         )
+        params.type_k = _number(config.cache_type_k)
+        params.type_v = _number(config.cache_type_v)
         # Sliding-window layers keep all they have seen, so that any prefix can be cut and reused.
         params.swa_full = True
         params.no_perf = True
@@ -234,6 +237,11 @@ class _Batch:
             start = end
         self.struct.n_tokens = start
         return rows
+
+
+def _number(kind: CacheType) -> int:
+    number: int = getattr(llama, f"GGML_TYPE_{kind.upper()}")
+    return number
 
 
 def _pointer(array: npt.NDArray[Any], of: Any) -> Any:
