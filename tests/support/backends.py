@@ -35,8 +35,9 @@ def load(
     flash_attention: bool = False,
     drafts: int = 15,
     snapshots: int = 7,
+    threads: int = 1,
 ) -> Backend:
-    """One of `NAMES`, on one thread; a script is written into the folder."""
+    """One of `NAMES`; a script is written into the folder."""
     if name in SCRIPTED:
         kind, file = "scripted", script(folder, *RULES, **SCRIPTED[name])
     else:
@@ -49,6 +50,7 @@ def load(
         flash_attention=flash_attention,
         drafts=drafts,
         snapshots=snapshots,
+        threads=threads,
     )
     return backends.load(kind, config, lambda _done: None)
 

@@ -48,7 +48,7 @@ class Capabilities:
     more than the window. `rollback`: of the tokens that a slot got in its last step so many can be
     cut off again, but never the first. `fork`: "whole" copies a slot as it stands (a recurrent
     state has no past), "none" cannot copy. `min_chunk`: prompt chunks of at least this many tokens
-    give the same numbers however the prompt is cut.
+    give the same numbers however the prompt is cut. `threads` is the most that can be of use.
     """
 
     context_length: int
@@ -60,6 +60,7 @@ class Capabilities:
     rollback: int
     fork: Literal["whole", "none"]
     min_chunk: int = 1
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,11 @@ class Backend(Protocol):
 
     def sampler(self, sampling: Sampling, prompt: Sequence[int]) -> Sampler:
         """A new sampling state. Penalties see the end of `prompt`."""
+        ...
+
+    def use_threads(self, count: int) -> None:
+        """Compute the steps from now on with `count` CPU threads, from 1 to `threads` of the
+        capabilities. What is computed is the same."""
         ...
 
     def launch(self, chunks: Sequence[Chunk]) -> None:

@@ -170,6 +170,9 @@ class ScriptedBackend:
             yield from self.tokenize(rule.say or ".", add_special=False, parse_special=True)
         yield _END
 
+    def use_threads(self, count: int) -> None:
+        assert count == 1, f"{count} threads, where there is one"
+
     def launch(self, chunks: Sequence[Chunk]) -> None:
         total = sum(len(c.tokens) for c in chunks)
         assert 0 < total <= self.capabilities.max_batch, f"{total} tokens in one step"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
 from hubserve_engine.backends.base import Backend, Chunk, NoRoom, Sampled
+from hubserve_engine.crew import Crew
 from hubserve_engine.drafting import Drafter
 from hubserve_engine.errors import EngineError
 from hubserve_engine.pace import Pace
@@ -53,6 +54,7 @@ class Loop:
         self._backend = backend
         self._send = send
         self._pace = Pace()
+        self._crew = Crew(capabilities.threads)
         self._drafter = Drafter(capabilities)
         self._scheduler = Scheduler(
             slots=capabilities.slots,
@@ -190,6 +192,8 @@ class Loop:
     def _observe(self, works: list[Work], seconds: float) -> None:
         read = sum(work.count for work in works if work.count > 1)
         self._pace.observe(read, seconds)
+        tokens = sum(work.count + len(work.drafts) for work in works)
+        self._backend.use_threads(self._crew.observe(tokens, seconds))
         if not read:
             drafts = sum(len(work.drafts) for work in works)
             self._drafter.cost.observe(len(works) + drafts, seconds, guessed=drafts > 0)

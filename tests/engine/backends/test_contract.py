@@ -372,6 +372,16 @@ def test_every_token_of_the_context_can_be_used(name: str, tmp_path: Path) -> No
 SEEDED = Sampling(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0, seed=7)
 
 
+def test_threads_do_not_change_what_is_written(
+    name: str, tmp_path: Path, prompt: list[int], expected: list[int]
+) -> None:
+    backend = load(name, tmp_path, threads=2)
+    for slot, count in enumerate((backend.capabilities.threads, 1)):
+        backend.use_threads(count)
+        assert write(backend, slot, prompt, 12) == expected
+    backend.close()
+
+
 def test_the_same_seed_gives_the_same_tokens(backend: Backend, prompt: list[int]) -> None:
     first = write(backend, 0, prompt, 20, sampling=SEEDED)
     assert write(backend, 1, prompt, 20, sampling=SEEDED) == first

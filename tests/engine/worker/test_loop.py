@@ -14,6 +14,7 @@ from tests.support.loops import Bench, completed, finished, serve, text
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, NoRoom, Sampled
+from hubserve_engine.crew import Crew
 from hubserve_engine.types import Delta, Event, Finished, Request, SamplingOptions
 from hubserve_engine.worker.protocol import Step
 
@@ -360,3 +361,21 @@ def test_a_request_whose_numbers_are_broken_ends_with_an_error(
     again = bench.submit(lively(2, WORDS + " again"))
     bench.run()
     assert completed(bench.events(again)).usage.completion_tokens == 30
+
+
+def test_steps_run_on_as_many_threads_as_the_crew_says(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observed: list[tuple[int, float]] = []
+
+    def observe(_crew: Crew, tokens: int, seconds: float) -> int:
+        observed.append((tokens, seconds))
+        return len(observed)
+
+    backend, used = script({"say": "yes"}), list[int]()
+    monkeypatch.setattr(Crew, "observe", observe)
+    monkeypatch.setattr(backend, "use_threads", used.append)
+    serve(backend, [Request("x" * 100)])
+    assert used == list(range(1, len(observed) + 1))
+    assert sum(tokens for tokens, _ in observed) >= 100
+    assert all(seconds > 0 for _, seconds in observed)

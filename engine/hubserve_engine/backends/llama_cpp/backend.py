@@ -47,6 +47,7 @@ class LlamaCppBackend:
             rollback=self._context.rollback,
             fork="whole",
             min_chunk=8,
+            threads=config.threads,
         )
         self.state_key = self._context.state_key
         self.loaded = self._describe()
@@ -107,6 +108,9 @@ class LlamaCppBackend:
             for token in tokens:
                 biases[token] = biases.get(token, 0.0) + bias
         return ChainSampler(sampling, prompt, biases, self._context.length)
+
+    def use_threads(self, count: int) -> None:
+        self._context.use_threads(count)
 
     def launch(self, chunks: Sequence[Chunk]) -> None:
         rows = self._context.decode(chunks)

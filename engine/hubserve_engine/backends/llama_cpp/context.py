@@ -89,6 +89,9 @@ class Context:
         params.no_perf = True
         return params
 
+    def use_threads(self, count: int) -> None:
+        llama.llama_set_n_threads(self.handle, count, count)
+
     def decode(self, chunks: Sequence[Chunk]) -> list[int]:
         """Run one step; returns each chunk's first row, or -1 where it asked for none. Rows of
         guesses follow. Raises NoRoom."""

@@ -1,0 +1,119 @@
+"""How many CPU threads a step runs on, from how long steps take.
+
+The threads of a step wait for each other hundreds of times in it. Beside another busy program one
+of them is often not running, and all wait for it, so that more threads can be slower than fewer.
+Slow steps are only a sign: what counts is how long steps of the same size took just before.
+"""
+
+import time
+from collections.abc import Callable
+
+_SLOW = 1.7
+"""So many times the least time of its size is a slow step."""
+_DRIFT = 1.002
+"""What the least time grows by with each step, as the context does."""
+_SLOW_STEPS, _SLOW_SECONDS = 3, 0.25
+"""Slow steps in a row, and what they took together, that are no hiccup any more."""
+_JUDGED = 6
+"""A trial of another number of threads takes at most so many steps ..."""
+_HOPELESS, _POOR = 2.0, 1.3
+"""... and ends with a step that took so many times the usual time, or two that on average did."""
+_NEW = 0.3
+"""The part of the newest step in what is usual."""
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
+"""Seconds until more threads are tried again. Each trial that is of no use doubles them."""
+_PAUSE = 2.0
+"""Seconds between trials of fewer threads."""
+
+
+class Crew:
+    """Threads for the next step: `most`, and fewer while others use the processor.
+
+    When steps are slow, half as many threads are tried, and kept if they are quicker. After a
+    while, twice as many are tried, and kept if they are quicker; the while gets longer each time
+    they are not. Steps are compared with steps of nearly the same number of tokens only.
+    """
+
+    def __init__(self, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._clock = clock
+        self._least: dict[int, float] = {}
+        self._usual: dict[tuple[int, int], float] = {}
+        self._slow_steps, self._slow_seconds = 0, 0.0
+        self._before: int | None = None
+        self._judged: list[float] = []
+        self._unjudged = 0
+        self._wait = _FIRST_WAIT
+        self._quick_since = self._more_from = self._fewer_from = clock() - _LONGEST_WAIT
+        self.threads = most
+
+    def observe(self, tokens: int, seconds: float) -> int:
+        """A step of so many tokens took so long on `threads`; the threads for the next one."""
+        if self._most == 1 or tokens <= 0 or seconds <= 0:
+            return self.threads
+        size, each = _size(tokens), seconds / tokens
+        usual = self._usual.get((size, self.threads), each)
+        self._usual[size, self.threads] = usual + _NEW * (each - usual)
+        if self._before is not None:
+            self._judge(size, each, self._before)
+            return self.threads
+        now = self._clock()
+        if self._is_slow(size, each, seconds) and self.threads > 1 and now >= self._fewer_from:
+            self._try(self.threads // 2)
+        elif self.threads < self._most and now >= self._more_from:
+            self._try(min(2 * self.threads, self._most))
+        return self.threads
+
+    def _is_slow(self, size: int, each: float, seconds: float) -> bool:
+        least = min(self._least.get(size, each) * _DRIFT, each)
+        self._least[size] = least
+        if each <= _SLOW * least:
+            self._slow_steps, self._slow_seconds = 0, 0.0
+            return False
+        self._slow_steps += 1
+        self._slow_seconds += seconds
+        return self._slow_steps >= _SLOW_STEPS and self._slow_seconds >= _SLOW_SECONDS
+
+    def _try(self, threads: int) -> None:
+        self._before, self.threads = self.threads, threads
+        self._judged, self._unjudged = [], 0
+        self._slow_steps, self._slow_seconds = 0, 0.0
+
+    def _judge(self, size: int, each: float, before: int) -> None:
+        """A step of a trial: compare it with the same on as many threads as before."""
+        usual = self._usual.get((size, before))
+        if usual is None:
+            self._unjudged += 1
+            if self._unjudged == _JUDGED:
+                self._decide(before, won=False)
+            return
+        self._judged.append(each / usual)
+        count, mean = len(self._judged), sum(self._judged) / len(self._judged)
+        hopeless = self._judged[-1] > _HOPELESS or (count > 1 and mean > _POOR)
+        if hopeless or count == _JUDGED:
+            self._decide(before, won=mean < 1 and not hopeless)
+
+    def _decide(self, before: int, *, won: bool) -> None:
+        now, more = self._clock(), self.threads > before
+        if won and more:
+            self._quick_since = now
+        elif more or (won and now - self._quick_since < _LONGEST_WAIT):
+            # More threads were of no use, or not for long.
+            self._wait = min(2 * self._wait, _LONGEST_WAIT)
+        elif won:
+            self._wait = _FIRST_WAIT
+        if not won:
+            self.threads = before
+        self._before = None
+        # The load is another one from now on, or the work is: what is slow is learned anew.
+        self._least.clear()
+        wait = _FIRST_WAIT if won and more else self._wait
+        self._more_from, self._fewer_from = now + wait, now + _PAUSE
+        if won and not more and self.threads > 1:
+            self._try(self.threads // 2)  # perhaps even fewer are better
+
+
+def _size(tokens: int) -> int:
+    """The number, the last quarter of its digits left out: sizes whose steps can be compared."""
+    coarse = max(tokens.bit_length() - 3, 0)
+    return tokens >> coarse << coarse
