@@ -58,8 +58,8 @@ MODELS = {
     ),
 }
 
-TEMPLATES_VERSION = "0.3.36"
-TEMPLATES_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
+LLAMA_VERSION = "0.3.36"
+LLAMA_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
 TEMPLATES_MEMBER = r"/vendor/llama\.cpp/models/templates/([^/]+\.jinja)$"
 
 
@@ -134,12 +134,11 @@ def fetch_model(model: Model, where: Path) -> Path:
 def fetch_templates(target: Path) -> Path:
     """The folder `target`, filled with the templates of the version we want if it is not yet."""
     version = target / "VERSION"
-    if version.exists() and version.read_text() == TEMPLATES_VERSION:
+    if version.exists() and version.read_text() == LLAMA_VERSION:
         return target
     say("fetching chat templates (77 MB of source)")
     with workshop(target.parent) as shop:
-        source = download(f"llama-cpp-python=={TEMPLATES_VERSION}", shop, source=True)
-        check(source, TEMPLATES_SHA256)
+        source = llama_source(shop)
         unpacked = shop / "templates"
         unpacked.mkdir()
         with tarfile.open(source) as archive:
@@ -148,11 +147,18 @@ def fetch_templates(target: Path) -> Path:
                 content = archive.extractfile(member) if found else None
                 if found and content:
                     (unpacked / found[1]).write_bytes(content.read())
-        (unpacked / version.name).write_text(TEMPLATES_VERSION)
+        (unpacked / version.name).write_text(LLAMA_VERSION)
         if target.exists():
             target.replace(shop / "old")
         unpacked.replace(target)
     return target
+
+
+def llama_source(shop: Path) -> Path:
+    """The source archive of the llama-cpp-python that we use, and with it of llama.cpp."""
+    source = download(f"llama-cpp-python=={LLAMA_VERSION}", shop, source=True)
+    check(source, LLAMA_SHA256)
+    return source
 
 
 @contextmanager

@@ -1,25 +1,24 @@
-"""Measure what the documents state: the loop's own share of a step, latency, size, speed.
+"""Measure what the documents state of the server alone: its own share of a step, latency, size.
 
-Timings are of this machine, now: nothing else should run beside it. With --llama-server the same
-requests go to that program too, in turns, and the ratios of the two are printed.
+Timings are of this machine, now: nothing else should run beside it. How quick it is for its users,
+`hubserve bench` measures, and beside llama-server scripts/bench-peers.
 """
 
 import argparse
-import json
-import math
+import asyncio
 import os
-import socket
 import statistics
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import psutil
+
+from hubserve_server.bench.client import Client
+from hubserve_server.bench.running import user
+from hubserve_server.bench.servers import PORT, Local
+from hubserve_server.bench.summary import nearest_rank
 
 PYTHON = sys.executable
 SERVE = str(Path(sys.executable).with_name("serve"))
@@ -34,8 +33,6 @@ def main() -> None:
     )
     parser.add_argument("--model", type=Path, help="a GGUF file (default: the demo model)")
     parser.add_argument("--threads", type=int, default=psutil.cpu_count(logical=False) or 1)
-    parser.add_argument("--llama-server", metavar="PROGRAM", help="compare with this program")
-    parser.add_argument("--rounds", type=int, default=5, help="of the comparison (default: 5)")
     arguments = parser.parse_args()
     model = arguments.model or _demo()
     threads: int = arguments.threads
@@ -43,11 +40,7 @@ def main() -> None:
     for sequences in (1, 16):
         _row(f"own share of a decode step, {sequences:2} at once", share(model, threads, sequences))
     _row("serve --help", f"{statistics.median(help_seconds() for _ in range(9)):.2f} s")
-    with ours(model, threads) as server:
-        _row("/health during a 2000-token prefill", health(server))
-        _row("memory of the server process", f"{server.memory() / 2**20:.0f} MiB")
-    if arguments.llama_server:
-        compare(model, threads, arguments.llama_server, arguments.rounds)
+    asyncio.run(of_a_server(model, threads))
 
 
 def _row(name: str, value: str) -> None:
@@ -126,133 +119,26 @@ def help_seconds() -> float:
     return time.perf_counter() - began
 
 
-class Server:
-    """A server process that is ready, at `url`."""
-
-    def __init__(self, process: subprocess.Popen[bytes], url: str) -> None:
-        self.process = process
-        self.url = url
-        self.client = httpx.Client(base_url=url, timeout=600)
-
-    def memory(self) -> int:
-        return int(psutil.Process(self.process.pid).memory_info().rss)
-
-    def first_and_rate(self, prompt: str, tokens: int, streams: int = 1) -> tuple[float, float]:
-        """Seconds to the first token, the longest of all streams, and tokens/s of all together,
-        from when they were asked for."""
-        firsts: list[float] = []
-        began = time.perf_counter()
-
-        def one(number: int) -> None:
-            body = {
-                "messages": [{"role": "user", "content": f"{number}. {prompt}"}],
-                "max_tokens": tokens,
-                "temperature": 0,
-                "ignore_eos": True,
-                "cache_prompt": False,
-                "stream": True,
-            }
-            seen = False
-            with self.client.stream("POST", "/v1/chat/completions", json=body) as response:
-                for line in response.iter_lines():
-                    if not seen and _has_text(line):
-                        seen = True
-                        firsts.append(time.perf_counter() - began)
-
-        threads = [threading.Thread(target=one, args=(n,)) for n in range(streams)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        total = time.perf_counter() - began
-        return max(firsts), streams * tokens / total
+async def of_a_server(model: Path, threads: int) -> None:
+    flags = ("-t", str(threads), "-np", "16", "-c", "8192", "--port", PORT)
+    async with Local("hubserve", (SERVE, str(model), *flags)).up() as server:
+        _row("/health during a 2000-token prefill", await health(server.client))
+        memory = psutil.Process(server.pid).memory_info().rss
+        _row("memory of the server process", f"{memory / 2**20:.0f} MiB")
 
 
-def _has_text(line: str) -> bool:
-    if not line.startswith("data: {"):
-        return False
-    choices = json.loads(line[6:])["choices"]
-    return bool(choices and choices[0]["delta"].get("content"))
-
-
-@contextmanager
-def running(command: list[str], port: int) -> Iterator[Server]:
-    """The process of `command`, from when its /health says ok until the block ends."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    server = Server(process, f"http://127.0.0.1:{port}")
-    try:
-        while True:
-            try:
-                if server.client.get("/health").status_code == 200:
-                    break
-            except httpx.TransportError:
-                if process.poll() is not None:
-                    sys.exit(f"{command[0]} ended with exit code {process.returncode}")
-            time.sleep(0.02)
-        yield server
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-@contextmanager
-def ours(model: Path, threads: int) -> Iterator[Server]:
-    port = _port()
-    flags = ["--port", str(port), "-t", str(threads), "-np", "16", "-c", "8192"]
-    with running([SERVE, str(model), *flags], port) as server:
-        yield server
-
-
-@contextmanager
-def theirs(program: str, model: Path, threads: int) -> Iterator[Server]:
-    port = _port()
-    flags = ["--port", str(port), "-t", str(threads), "-np", "16", "-c", "8192", "--kv-unified"]
-    with running([program, "-m", str(model), *flags, "--no-ui"], port) as server:
-        yield server
-
-
-def health(server: Server) -> str:
+async def health(client: Client) -> str:
     """Latency of /health while a prompt is read, in milliseconds."""
-    prompt = FILLER * 110
-    reading = threading.Thread(target=server.first_and_rate, args=(prompt, 1))
-    reading.start()
+    reading = asyncio.create_task(client.chat(user(FILLER * 110), 1))
     times = []
-    with httpx.Client(base_url=server.url) as client:
-        while reading.is_alive():
-            began = time.perf_counter()
-            client.get("/health").raise_for_status()
-            times.append((time.perf_counter() - began) * 1000)
-            time.sleep(0.01)
-    times.sort()
-    p99 = times[min(len(times) - 1, math.ceil(len(times) * 0.99) - 1)]
+    while not reading.done():
+        began = time.perf_counter()
+        await client.get("/health")
+        times.append((time.perf_counter() - began) * 1000)
+        await asyncio.sleep(0.01)
+    await reading
+    p99 = nearest_rank(times, 0.99)
     return f"p99 {p99:.1f} ms, median {statistics.median(times):.1f} ms of {len(times)}"
-
-
-def compare(model: Path, threads: int, program: str, rounds: int) -> None:
-    """Both servers in turns; the median of the rounds' ratios, and their range."""
-    with ours(model, threads) as a, theirs(program, model, threads) as b:
-        scenarios: list[tuple[str, Callable[[Server], float]]] = [
-            ("one stream, tokens/s", lambda s: s.first_and_rate(FILLER, 128)[1]),
-            ("4 streams, tokens/s", lambda s: s.first_and_rate(FILLER, 64, 4)[1]),
-            ("16 streams, tokens/s", lambda s: s.first_and_rate(FILLER, 48, 16)[1]),
-            ("2000-token prompt, s to the first", lambda s: s.first_and_rate(FILLER * 110, 2)[0]),
-        ]
-        for name, measure in scenarios:
-            pairs = [(measure(a), measure(b)) for _ in range(rounds)]
-            ratios = [x / y for x, y in pairs]
-            ours_median = statistics.median(x for x, _ in pairs)
-            theirs_median = statistics.median(y for _, y in pairs)
-            _row(
-                name,
-                f"{ours_median:.2f} against {theirs_median:.2f}: ratio "
-                f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
-            )
 
 
 if __name__ == "__main__":

@@ -115,9 +115,9 @@ def test_templates_replace_those_of_another_version(
     packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "cache" / "templates"
-    package = f"llama-cpp-python=={fetch.TEMPLATES_VERSION}"
+    package = f"llama-cpp-python=={fetch.LLAMA_VERSION}"
     hashed = put_source(packages / package, a="{{ messages }}", b="B")
-    monkeypatch.setattr(fetch, "TEMPLATES_SHA256", hashed)
+    monkeypatch.setattr(fetch, "LLAMA_SHA256", hashed)
     target.mkdir(parents=True)
     (target / "old.jinja").write_text("from before")
     for _ in range(2):
@@ -129,4 +129,4 @@ def test_templates_replace_those_of_another_version(
 
 
 def test_the_templates_come_from_the_version_that_is_installed() -> None:
-    assert f'"llama-cpp-python=={fetch.TEMPLATES_VERSION}"' in (ROOT / "pyproject.toml").read_text()
+    assert f'"llama-cpp-python=={fetch.LLAMA_VERSION}"' in (ROOT / "pyproject.toml").read_text()

@@ -153,6 +153,15 @@ def test_a_dry_run_prints_what_the_real_one_does(house: House) -> None:
     assert house.run("scripts/install", "--dry-run").stderr == "all is in place\n"
 
 
+def test_a_build_is_shown_without_making_it(house: House) -> None:
+    house.environment["CMAKE_ARGS"] = "-DGGML_VULKAN=ON"
+    shown = house.run("scripts/install", "--portable", "--show-build").stdout.splitlines()
+    assert not (house.root / ".venv").exists() and house.calls() == []
+    house.run("scripts/install", "--portable")
+    build, install, *_ = house.calls()[1:]
+    assert shown == [install[-2].rpartition("/")[2], flags(build)]
+
+
 def test_a_failure_shows_the_end_of_the_log_and_is_tried_again(house: House) -> None:
     house.environment["FAIL"] = "no such wheel"
     failed = house.run("scripts/install")

@@ -63,7 +63,14 @@ def test_fetching_installs_first(house: House, script: str, arguments: list[str]
     assert house.calls()[-1][1:] == [f"{house.root}/scripts/fetch.py", kind, *arguments]
 
 
-@pytest.mark.parametrize("script", ["serve", "test", "lint", "fetch-models", "fetch-templates"])
+def test_measuring_installs_first(house: House) -> None:
+    assert house.run("scripts/bench-peers", "--runs", "1").returncode == 0
+    assert house.calls()[-1][1:] == ["-m", "scripts.bench_peers", "--runs", "1"]
+
+
+@pytest.mark.parametrize(
+    "script", ["serve", "test", "lint", "fetch-models", "fetch-templates", "bench-peers"]
+)
 def test_nothing_goes_on_after_an_install_that_failed(house: House, script: str) -> None:
     house.environment["FAIL"] = "no network"
     done = house.run(f"scripts/{script}")

@@ -1,10 +1,7 @@
 """The command `hubserve bench`: what it takes, and what it makes of it."""
 
 import asyncio
-import contextlib
-import signal
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +10,7 @@ import typer
 from hubserve_server.bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from hubserve_server.bench.report import Report
-    from hubserve_server.bench.scenario import Running, Starting
-    from hubserve_server.bench.servers import Site
 
 RUNS = 5
 
@@ -89,7 +82,7 @@ def bench(
 ) -> int:
     """Measure a server as its users feel it, alone or in turns with another."""
     from hubserve_server.bench.arguments import chosen, counts, servers, target
-    from hubserve_server.bench.runner import SCENARIOS
+    from hubserve_server.bench.runner import SCENARIOS, survey
 
     if list_:
         for each in SCENARIOS:
@@ -112,36 +105,13 @@ def bench(
             from hubserve_server.bench.plot import check
 
             check()
-        _keep(asyncio.run(_report(sites, scenarios, runs_of, seed)), json, plot)
+        _keep(asyncio.run(survey(sites, scenarios, runs_of, seed, _tell)), json, plot)
     except BenchError as error:
         print(f"hubserve: {error}", file=sys.stderr)
         return FAILED
     except asyncio.CancelledError:
         return ENDED
     return 0
-
-
-async def _report(
-    sites: "Sequence[Site]",
-    scenarios: "Sequence[Running | Starting]",
-    runs: "Mapping[str, int]",
-    seed: str | None,
-) -> "Report":
-    """Measures. SIGTERM ends it as Ctrl-C does: no server that was started is left."""
-    from hubserve_server.bench.machine import this_machine
-    from hubserve_server.bench.report import Report
-    from hubserve_server.bench.runner import introduce, measure, notes
-
-    task = asyncio.current_task()
-    assert task
-    with contextlib.suppress(NotImplementedError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    began = datetime.now(UTC)
-    seed = seed or f"{began:%Y%m%d%H%M%S}"
-    servers = await introduce(sites, _tell)
-    figures = await measure(sites, scenarios, runs, seed, _tell)
-    date = f"{began:%Y-%m-%d %H:%M} UTC"
-    return Report(date, seed, this_machine(), servers, figures, notes(sites, scenarios))
 
 
 def _tell(line: str) -> None:

@@ -108,8 +108,3 @@ def write(path: Path, content: bytes) -> None:
 
 def write_json(path: Path, report: Report) -> None:
     write(path, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
-
-
-def read_json(path: Path) -> Report:
-    """What `write_json` wrote."""
-    return msgspec.json.decode(path.read_bytes(), type=Report)

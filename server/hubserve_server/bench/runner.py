@@ -4,11 +4,15 @@ First those that start their servers, with one server up at a time; then, with b
 What a run asks is the same for both, and new in each run.
 """
 
+import asyncio
+import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from datetime import UTC, datetime
 from functools import partial
 
-from hubserve_server.bench.report import Measured, Server, number
+from hubserve_server.bench.machine import this_machine
+from hubserve_server.bench.report import Measured, Report, Server, number
 from hubserve_server.bench.running import RUNNING, user
 from hubserve_server.bench.scenario import Running, Scenario, Starting
 from hubserve_server.bench.servers import Site
@@ -23,6 +27,27 @@ Tell = Callable[[str], None]
 
 Turn = Callable[[Texts], Awaitable[Sequence[float]]]
 """One run of a scenario at one server: a value for each figure."""
+
+
+async def survey(
+    sites: Sequence[Site],
+    scenarios: Sequence[Running | Starting],
+    runs: Mapping[str, int],
+    seed: str | None,
+    tell: Tell,
+) -> Report:
+    """Measures; without a seed, what has never been asked. SIGTERM cancels it, as Ctrl-C does: no
+    server that was started is left."""
+    task = asyncio.current_task()
+    assert task
+    with suppress(NotImplementedError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    began = datetime.now(UTC)
+    seed = seed or f"{began:%Y%m%d%H%M%S}"
+    servers = await introduce(sites, tell)
+    figures = await measure(sites, scenarios, runs, seed, tell)
+    date = f"{began:%Y-%m-%d %H:%M} UTC"
+    return Report(date, seed, this_machine(), servers, figures, notes(sites, scenarios))
 
 
 async def introduce(sites: Sequence[Site], tell: Tell) -> tuple[Server, ...]:

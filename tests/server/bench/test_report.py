@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -15,7 +16,6 @@ from hubserve_server.bench.report import (
     Report,
     Server,
     number,
-    read_json,
     show,
     write_json,
 )
@@ -79,7 +79,7 @@ def test_the_table(report: Report) -> None:
 def test_json_and_back(report: Report, tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     write_json(path, report)
-    assert read_json(path) == report
+    assert msgspec.json.decode(path.read_bytes(), type=Report) == report
     assert list(tmp_path.iterdir()) == [path]
 
 
