@@ -16,7 +16,7 @@ FlashAttention = Literal["on", "off", "auto"]
 UNQUANTIZED: tuple[CacheType, ...] = ("f32", "f16", "bf16")
 """Values kept in any other type need flash attention, as llama.cpp reads them nowhere else."""
 
-LONGEST_TEXT = 4 * 2**20
+LONGEST_TEXT = 2**20
 """Characters that one question about a text may have."""
 MOST_TOKENS = 2**18
 """Tokens whose texts one question may ask for."""

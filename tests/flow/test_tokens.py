@@ -1,9 +1,10 @@
 """Tokenizing, detokenizing and rendering over HTTP, in llama-server's shapes."""
 
+import httpx
 import pytest
 from tests.support.asgi import ask
 from tests.support.fake_engine import FakeEngine
-from tests.support.live_server import error_of
+from tests.support.live_server import error_of, live
 
 from hubserve_engine.config import LONGEST_TEXT
 
@@ -71,3 +72,19 @@ def test_apply_template_renders_what_a_chat_request_would() -> None:
     assert response.json() == {"prompt": "<system>Be brief.<user>"}
     assert engine.chats[0].reasoning == "off"
     assert engine.requests == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/tokenize", {"content": "Hi"}),
+        ("/detokenize", {"tokens": [72]}),
+        ("/apply-template", {"messages": [{"role": "user", "content": "Hi"}]}),
+    ],
+)
+def test_a_client_that_leaves_takes_its_question_back(path: str, body: object) -> None:
+    engine = FakeEngine(stuck=True)
+    with live(engine) as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(path, json=body, timeout=0.3)
+        assert engine.left.wait(5)

@@ -179,10 +179,20 @@ class FakeEngine:
         others = (chosen, TokenProbability(2, b"\xf0\x9f", float("-inf")))
         return (TokenLogprob(chosen, others[: request.logprobs], offset),)
 
+    async def _question(self) -> None:
+        try:
+            while self.stuck:
+                await asyncio.sleep(1)
+        except asyncio.CancelledError:
+            self.left.set()
+            raise
+
     async def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        await self._question()
         return [1] * add_special + list(text.encode())
 
     async def pieces(self, tokens: Sequence[int]) -> list[bytes]:
+        await self._question()
         if any(token > 255 for token in tokens):
             raise InvalidRequest("A token id is outside the vocabulary.", param="tokens")
         return [bytes([token]) for token in tokens]
@@ -191,6 +201,7 @@ class FakeEngine:
         return b"".join(await self.pieces(tokens)).decode(errors="replace")
 
     async def render(self, chat: Chat) -> Rendered:
+        await self._question()
         self.chats.append(chat)
         text = "".join(f"<{each.role}>{each.content or ''}" for each in chat.messages)
         return Rendered(text, thinking_open=False)

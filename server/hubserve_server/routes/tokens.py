@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from hubserve_server.dependencies import TheEngine, json_body
+from hubserve_server.disconnect import unless_gone
 from hubserve_server.engine import Engine
 from hubserve_server.responses import JsonResponse
 from hubserve_server.translate.chat import chat
@@ -24,9 +25,15 @@ router = APIRouter()
 
 @router.post("/tokenize")
 async def tokenize(
-    body: Annotated[TokenizeRequest, Depends(json_body(TokenizeRequest))], engine: TheEngine
+    http: Request,
+    body: Annotated[TokenizeRequest, Depends(json_body(TokenizeRequest))],
+    engine: TheEngine,
 ) -> Response:
     """The token ids of a text; by default without the tokens that open a prompt."""
+    return JsonResponse(await unless_gone(http.receive, tokens_of(engine, body)))
+
+
+async def tokens_of(engine: Engine, body: TokenizeRequest) -> Tokens:
     tokens: list[int] = []
     for position, piece in enumerate(body.content):
         if isinstance(piece, int):
@@ -38,8 +45,8 @@ async def tokenize(
             parse_special=body.parse_special is not False,
         )
     if not body.with_pieces:
-        return JsonResponse(Tokens(tokens))
-    return JsonResponse(Tokens(await with_pieces(engine, tokens)))
+        return Tokens(tokens)
+    return Tokens(await with_pieces(engine, tokens))
 
 
 async def with_pieces(engine: Engine, tokens: list[int]) -> list[TokenPiece]:
@@ -54,16 +61,21 @@ async def with_pieces(engine: Engine, tokens: list[int]) -> list[TokenPiece]:
 
 @router.post("/detokenize")
 async def detokenize(
-    body: Annotated[DetokenizeRequest, Depends(json_body(DetokenizeRequest))], engine: TheEngine
+    http: Request,
+    body: Annotated[DetokenizeRequest, Depends(json_body(DetokenizeRequest))],
+    engine: TheEngine,
 ) -> Response:
-    return JsonResponse(Content(await engine.detokenize(body.tokens)))
+    text = await unless_gone(http.receive, engine.detokenize(body.tokens))
+    return JsonResponse(Content(text))
 
 
 @router.post("/apply-template")
 async def apply_template(
-    body: Annotated[ChatRequest, Depends(json_body(ChatRequest))], engine: TheEngine
+    http: Request,
+    body: Annotated[ChatRequest, Depends(json_body(ChatRequest))],
+    engine: TheEngine,
 ) -> Response:
     """The prompt that a chat request would give, without generating anything."""
     engine.served(body.model)
-    rendered = await engine.render(chat(body))
+    rendered = await unless_gone(http.receive, engine.render(chat(body)))
     return JsonResponse(RenderedPrompt(rendered.text))
