@@ -50,8 +50,19 @@ def detect(root: Path = Path("/")) -> Hardware:
 def _cores(root: Path) -> int:
     logical = psutil.cpu_count() or 1
     physical = psutil.cpu_count(logical=False) or logical
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
+    allowed = _allowed_cores(root) if hasattr(os, "sched_getaffinity") else logical
     return max(1, math.ceil(min(physical, allowed, _cpu_quota(root))))
+
+
+def _allowed_cores(root: Path) -> int:
+    """Physical cores of the CPUs that this process is bound to."""
+    cpus = root / "sys/devices/system/cpu"
+    return len(
+        {
+            tuple(_words(cpus / f"cpu{number}/topology/thread_siblings_list")) or number
+            for number in os.sched_getaffinity(0)
+        }
+    )
 
 
 def _cpu_quota(root: Path) -> float:

@@ -43,6 +43,13 @@ def test_the_cores_that_the_process_is_bound_to(
     assert detect(tmp_path).cores == 3
 
 
+def test_two_threads_of_one_core_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {3, 5, 11}, raising=False)
+    siblings = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+    files = {siblings.format(n): f"{n % 8},{n % 8 + 8}" for n in range(16)}
+    assert detect(_write(tmp_path, files)).cores == 2
+
+
 @pytest.mark.parametrize(
     ("quota", "cores"),
     [("max 100000", 8), ("200000 100000", 2), ("150000 100000", 2), ("50000 100000", 1), ("", 8)],
