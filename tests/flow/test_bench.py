@@ -84,7 +84,7 @@ def test_a_server_that_runs_already(tmp_path: Path) -> None:
         only = ("--scenario", "one", "--scenario", "start", "--runs", "2")
         done = bench("--url", url, "--api-key", "secret", *only)
         assert done.returncode == 0, done.stderr
-        assert re.search(r"one stream, short prompt +tokens a second, tok/s ↑ +\d", done.stdout)
+        assert re.search(r"one stream, short prompt +speed, tok/s ↑ +\d", done.stdout)
         assert "ratio" not in done.stdout
         assert "was not started here" in done.stdout and "Left out for it: start." in done.stdout
         refused = bench("--url", url, "--api-key", "wrong", *only)

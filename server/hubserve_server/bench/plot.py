@@ -47,8 +47,10 @@ def draw(report: Report, path: Path) -> None:
     axes.set_xscale("log", base=2)
     for place, (each, ratio) in enumerate(rows):
         colour = EVEN if abs(ratio.median - 1) < TIE else BETTER if ratio.median > 1 else WORSE
-        axes.plot([ratio.low, ratio.high], [place, place], color=colour, lw=2.5, alpha=0.45)
-        axes.plot(ratio.median, place, "o", color=colour, markersize=7)
+        reach = [[ratio.median - ratio.low], [ratio.high - ratio.median]]
+        axes.errorbar(
+            ratio.median, place, xerr=reach, fmt="o", color=colour, markersize=5, capsize=4, lw=1.5
+        )
         ours, theirs = (number(spread.median) for spread in each.servers if spread)
         axes.annotate(
             f"{number(ratio.median)}x   {ours} / {theirs} {each.unit}",

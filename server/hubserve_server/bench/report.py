@@ -49,10 +49,11 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def number(value: float) -> str:
-    """Three digits that count, and no more: "0.0123", "1.23", "123", "1234"."""
-    if abs(value) >= 100:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.{2 if abs(value) >= 0.1 else 3}f}"
+    """As many digits as count: "0.012", "1.23", "12.3", "1234"."""
+    for bound, digits in ((99.95, 0), (9.995, 1), (0.09995, 2), (0.009995, 3)):
+        if abs(value) >= bound:
+            return f"{value:.{digits}f}"
+    return f"{value:.4f}"
 
 
 def spread_text(spread: Spread) -> str:

@@ -8,14 +8,16 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from tempfile import TemporaryDirectory
 
 from hubserve_server.bench.machine import this_machine
 from hubserve_server.bench.report import Measured, Report, Server, number
 from hubserve_server.bench.running import RUNNING, user
 from hubserve_server.bench.scenario import Running, Scenario, Starting
-from hubserve_server.bench.servers import Site
+from hubserve_server.bench.servers import Local, Site
 from hubserve_server.bench.starting import STARTING
 from hubserve_server.bench.summary import ratios, spread
 from hubserve_server.bench.texts import Texts
@@ -36,16 +38,21 @@ async def survey(
     seed: str | None,
     tell: Tell,
 ) -> Report:
-    """Measures; without a seed, what has never been asked. SIGTERM cancels it, as Ctrl-C does: no
-    server that was started is left."""
+    """Measures; without a seed, what has never been asked.
+
+    What servers of ours keep on disk goes to a folder of its own: a user's prefixes make no room
+    for what is asked here. SIGTERM cancels it, as Ctrl-C does: no server that was started is left.
+    """
     task = asyncio.current_task()
     assert task
     with suppress(NotImplementedError):
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     began = datetime.now(UTC)
     seed = seed or f"{began:%Y%m%d%H%M%S}"
-    servers = await introduce(sites, tell)
-    figures = await measure(sites, scenarios, runs, seed, tell)
+    with TemporaryDirectory(prefix="hubserve-bench-") as cache:
+        sites = [replace(s, cache=cache) if isinstance(s, Local) else s for s in sites]
+        servers = await introduce(sites, tell)
+        figures = await measure(sites, scenarios, runs, seed, tell)
     date = f"{began:%Y-%m-%d %H:%M} UTC"
     return Report(date, seed, this_machine(), servers, figures, notes(sites, scenarios))
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from hubserve_server.bench.client import Answer, Client, Message
 from hubserve_server.bench.errors import BenchError
-from hubserve_server.bench.scenario import FIRST, RATE, Figure, Running
+from hubserve_server.bench.scenario import FIRST, SPEED, Figure, Running
 from hubserve_server.bench.summary import nearest_rank
 from hubserve_server.bench.texts import COPY, Texts
 
@@ -143,16 +143,16 @@ async def busy(client: Client, texts: Texts) -> Sequence[float]:
 
 
 RUNNING = (
-    Running("one", "one stream, short prompt", (RATE,), one),
-    Running("context", "one stream at 1300 tokens of context", (RATE,), one_in_context),
+    Running("one", "one stream, short prompt", (SPEED,), one),
+    Running("context", "one stream at 1300 tokens of context", (SPEED,), one_in_context),
     Running("cold", "a prompt of 2000 tokens that is new", (FIRST,), cold),
-    Running("chat", "a chat of 5 turns: the last", (FIRST,), chat),
-    Running("streams-4", "4 streams", (RATE,), four),
-    Running("streams-16", "16 streams", (RATE,), sixteen),
+    Running("chat", "the last turn of a chat of 5", (FIRST,), chat),
+    Running("streams-4", "4 streams", (SPEED,), four),
+    Running("streams-16", "16 streams", (SPEED,), sixteen),
     Running(
         "shared",
         "8 streams with one system prompt of 600 words",
-        (RATE, Figure("first token, p95", "s", "lower")),
+        (SPEED, Figure("first token, p95", "s", "lower")),
         shared,
     ),
     Running(
@@ -161,6 +161,6 @@ RUNNING = (
         (Figure("worst gap between tokens", "ms", "lower"),),
         gap,
     ),
-    Running("edit", "25 functions to be copied unchanged", (RATE,), edit),
-    Running("busy", "one stream beside a busy loop on one core", (RATE,), busy),
+    Running("edit", "25 functions to be copied unchanged", (SPEED,), edit),
+    Running("busy", "one stream beside a busy loop on one core", (SPEED,), busy),
 )

@@ -18,7 +18,7 @@ class Figure:
     better: Literal["higher", "lower"]
 
 
-RATE = Figure("tokens a second", "tok/s", "higher")
+SPEED = Figure("speed", "tok/s", "higher")
 FIRST = Figure("first token", "s", "lower")
 
 

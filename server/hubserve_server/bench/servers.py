@@ -9,11 +9,12 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, Protocol
 
+from hubserve_engine.config import CACHE_VARIABLE
 from hubserve_server.bench.client import Client
 from hubserve_server.bench.errors import BenchError
 from hubserve_server.settings import KEY_VARIABLE
@@ -80,13 +81,17 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A server that `command` starts; one of its words has `{port}` in it. One of ours is given
-    the key by its environment, so that no report has it."""
+    """A server that `command` starts; one of its words has `{port}` in it.
+
+    One of ours is given by its environment the key, so that no report has it, and the folder
+    `cache` for what it keeps on disk.
+    """
 
     label: str
     command: tuple[str, ...]
     key: str | None = None
     model: str | None = None
+    cache: str | None = None
     starts: bool = True
 
     @property
@@ -99,7 +104,7 @@ class Local:
         command = [word.replace(PORT, str(port)) for word in self.command]
         with tempfile.TemporaryFile() as log:
             began = time.perf_counter()
-            process = _start(command, self.key, log)
+            process = _start(command, self._environment(), log)
             try:
                 client = Client(
                     f"http://127.0.0.1:{port}/v1", self.key, lambda: self._end(process, log)
@@ -110,6 +115,11 @@ class Local:
                 yield Up(client, process.pid, began, ready)
             finally:
                 _stop(process)
+
+    def _environment(self) -> dict[str, str]:
+        ours = {KEY_VARIABLE: self.key, CACHE_VARIABLE: self.cache}
+        others = {name: value for name, value in os.environ.items() if name not in ours}
+        return others | {name: value for name, value in ours.items() if value}
 
     def _end(self, process: "subprocess.Popen[bytes]", log: IO[bytes]) -> str | None:
         """What ended the process, if it has ended or does so now."""
@@ -129,11 +139,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _start(command: Sequence[str], key: str | None, log: IO[bytes]) -> "subprocess.Popen[bytes]":
+def _start(
+    command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]
+) -> "subprocess.Popen[bytes]":
     """In a session of its own, so that Ctrl-C reaches us alone, and we end the server."""
-    environment = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
-    if key:
-        environment[KEY_VARIABLE] = key
     try:
         return subprocess.Popen(
             command,

@@ -44,7 +44,7 @@ async def memory(site: Site, texts: Texts) -> Sequence[float]:
 STARTING = (
     Starting(
         "start",
-        "from the command on",
+        "start, from the command on",
         (Figure("ready", "s", "lower"), FIRST),
         start,
     ),

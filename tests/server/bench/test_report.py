@@ -90,7 +90,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(report: Report, tmp_path:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.01234, "0.012"), (0.999, "1.00"), (1.234, "1.23"), (12.34, "12.3"), (1234.5, "1234")],
+    [(0.01234, "0.012"), (0.999, "1.00"), (1.234, "1.23"), (9.996, "10.0"), (1234.5, "1234")],
 )
 def test_numbers_have_the_digits_that_count(value: float, text: str) -> None:
     assert number(value) == text

@@ -13,7 +13,7 @@ from hubserve_server.bench.client import Answer, Client, Message
 from hubserve_server.bench.report import Measured
 from hubserve_server.bench.runner import introduce, measure, notes
 from hubserve_server.bench.running import gap, shared, total_rate
-from hubserve_server.bench.scenario import FIRST, RATE, Running, Starting
+from hubserve_server.bench.scenario import FIRST, SPEED, Running, Starting
 from hubserve_server.bench.servers import Site, Up
 from hubserve_server.bench.summary import Spread
 from hubserve_server.bench.texts import Texts
@@ -63,7 +63,7 @@ def test_the_order_and_the_texts() -> None:
         turns.append((client.url, texts.question()))
         return [float(len(turns))]
 
-    (found,) = run([FakeSite("a"), FakeSite("b")], Running("x", "X", (RATE,), one), 3)
+    (found,) = run([FakeSite("a"), FakeSite("b")], Running("x", "X", (SPEED,), one), 3)
     assert "".join(server for server, _ in turns) == "abbaab"
     questions = [question for _, question in turns]
     assert questions[0::2] == questions[1::2] and len(set(questions)) == 3

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -61,6 +62,25 @@ def test_it_is_up_for_the_block_and_nothing_of_it_is_left() -> None:
 def test_what_a_server_said_before_it_ended_is_passed_on() -> None:
     site = local("import sys; print('no such model'); sys.exit(3)", "{port}")
     with pytest.raises(BenchError, match="it ended with exit code 3; its last words: no such mod"):
+        up(site, lambda _: None)
+
+
+SHOWS = """
+import os, sys
+print(*(os.environ.get(name) for name in ("HUBSERVE_API_KEY", "HUBSERVE_CACHE_DIR")))
+sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize(("key", "cache", "said"), [("k", "/c", "k /c"), (None, None, "None None")])
+def test_ours_has_its_key_and_its_folder_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch, key: str | None, cache: str | None, said: str
+) -> None:
+    """And never the user's own."""
+    monkeypatch.setenv("HUBSERVE_API_KEY", "the user's")
+    monkeypatch.setenv("HUBSERVE_CACHE_DIR", "/the/users")
+    site = replace(local(SHOWS, "{port}"), key=key, cache=cache)
+    with pytest.raises(BenchError, match=f"its last words: {said}$"):
         up(site, lambda _: None)
 
 
