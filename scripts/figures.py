@@ -68,9 +68,12 @@ def print_share(model: str, threads: int, sequences: int) -> None:
 
     from hubserve_engine.backends.base import BackendConfig
     from hubserve_engine.backends.llama_cpp import LlamaCppBackend
+    from hubserve_engine.config import ModelConfig
+    from hubserve_engine.pace import Pace
     from hubserve_engine.prompt.template import ChatTemplate
     from hubserve_engine.types import Request, Sampling, SamplingOptions
     from hubserve_engine.worker.intake import Intake
+    from hubserve_engine.worker.keeper import Keeper
     from hubserve_engine.worker.loop import Loop
     from hubserve_engine.worker.protocol import FromWorker, encode
 
@@ -100,7 +103,8 @@ def print_share(model: str, threads: int, sequences: int) -> None:
     intake = Intake(
         backend, template, sampling=Sampling(), reasoning="auto", reasoning_format="auto"
     )
-    loop = Loop(backend, send)
+    gap = ModelConfig("").max_gap
+    loop = Loop(backend, send, pace=Pace(beside=gap), keeper=Keeper(backend, max_gap=gap))
     options = SamplingOptions(ignore_eos=True, seed=1)
     for number in range(sequences):
         request = Request(f"Story {number}. {FILLER}", options, max_tokens=2 * MEASURED)

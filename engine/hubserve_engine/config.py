@@ -30,7 +30,8 @@ class ModelConfig:
     `gpu_layers` -1 is all of them. `cache_type_k` and `cache_type_v` are what keys and values are
     kept in. `batch` is the most tokens that a step takes, `micro_batch` the most that are computed
     at once; here a step is computed at once, so the smaller one counts. `draft_max` are the tokens
-    that a step may guess, 0 for none. `chat_template` is a file that replaces the model's own.
+    that a step may guess, 0 for none. `max_gap` is how long, in seconds, a running stream may be
+    held up by what others read. `chat_template` is a file that replaces the model's own.
     """
 
     model: str
@@ -41,6 +42,7 @@ class ModelConfig:
     gpu_layers: int | None = None
     flash_attention: FlashAttention = "auto"
     draft_max: int | None = None
+    max_gap: float = 0.2
     cache_type_k: CacheType = "f16"
     cache_type_v: CacheType = "f16"
     batch: int | None = None
@@ -55,13 +57,15 @@ class EngineConfig:
     """The engine as a whole. `max_queue` requests may wait beyond those that run.
 
     Prefixes of all models are kept below `cache_dir` (None: where caches are kept on this system),
-    in at most `cache_disk` bytes; 0 keeps none on disk.
+    in at most `cache_disk` bytes; 0 keeps none on disk. Those that lose their place in the context
+    are kept in at most `cache_memory` bytes.
     """
 
     model: ModelConfig
     max_queue: int = 64
     cache_dir: Path | None = None
     cache_disk: int = 4 * 1024**3
+    cache_memory: int = 1024**3
     backend: Literal["llama_cpp", "scripted"] = "llama_cpp"
 
 

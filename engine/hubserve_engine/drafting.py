@@ -22,7 +22,7 @@ class Drafter:
 
     def __init__(self, capabilities: Capabilities) -> None:
         self._max_rows = min(capabilities.max_rows, capabilities.max_batch)
-        self.most = min(self._max_rows - capabilities.slots, capabilities.rollback)
+        self.most = min(self._max_rows - capabilities.parallel, capabilities.rollback)
         self.cost = StepCost()
 
     def choose(self, sequences: Series[Sequence]) -> list[list[int]]:

@@ -7,13 +7,13 @@ _MEASURABLE = 8
 
 
 class Pace:
-    """Keeps steps near a target length, in seconds: `alone` when nobody writes, else `beside`.
+    """Keeps steps under a length, in seconds: `alone` when nobody writes, else `beside`.
 
-    Both are well under the 1 s within which a cancelled request must stop. Nothing is known before
-    the first step, which also reads weights from the disk, so it is a short one.
+    A cancelled request must stop within 1 s. Nothing is known before the first step, which also
+    reads weights from the disk, so it is a short one.
     """
 
-    def __init__(self, *, alone: float = 0.5, beside: float = 0.2) -> None:
+    def __init__(self, *, beside: float, alone: float = 0.5) -> None:
         self._alone = alone
         self._beside = beside
         self._seconds_per_token: float | None = None

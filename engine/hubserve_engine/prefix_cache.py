@@ -1,95 +1,240 @@
-"""Prefixes that finished sequences leave in their slots, for the next turn of a conversation.
+"""Every prefix that the worker has, wherever it lies, and which of them is worth keeping.
 
-A slot is empty, taken by a running sequence, or kept: its tokens are known and may be the beginning
-of a coming prompt. Taking a kept slot gives its common prefix away; a state that cannot be cut back
-(`truncate` false) is of use only if all of it is wanted.
+A holding is live (a running sequence's), kept (a finished one's, in its slot), or a copy of a state
+in host memory or on disk. All of them are in one radix tree, so that one walk finds the longest.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-_Tokens = npt.NDArray[np.int32]
+from hubserve_engine.radix_tree import RadixTree, Tokens
+from hubserve_engine.sequence import Sequence
+from hubserve_engine.types import CacheTier
+
+_NEAR = 16
+"""So many tokens are as soon read as fetched from another tier."""
+_FRESH = 8
+"""After so many uses of others a prefix is worth half."""
+_TIERS: tuple[CacheTier, ...] = ("kept", "live", "host", "disk")
+_NOTHING = np.zeros(0, np.int32)
+
+
+@dataclass(eq=False, slots=True)
+class Holding:
+    """The state after `tokens`, shape (n,); while live, after as many as `sequence` has read.
+
+    `slot` is where it is, or `state` what a slot is filled from. `cuttable`: it serves for any
+    shorter prefix, too; otherwise for all of it, or for one of `marks`. `offered` is the length at
+    which it was last given to the disk.
+    """
+
+    tokens: Tokens
+    tier: CacheTier
+    cuttable: bool
+    slot: int | None = None
+    state: Any = None
+    sequence: Sequence | None = None
+    kept_marks: tuple[int, ...] = ()
+    uses: int = 0
+    used: int = 0
+    offered: int = 0
+
+    @property
+    def length(self) -> int:
+        return len(self.tokens) if self.sequence is None else self.sequence.cached
+
+    @property
+    def tokens_held(self) -> Tokens:
+        """Those that are in the state; while live, of the answer, too."""
+        if self.sequence is None:
+            return self.tokens
+        return self.sequence.array[: self.sequence.cached]
+
+    @property
+    def marks(self) -> tuple[int, ...]:
+        return self.kept_marks if self.sequence is None else self.sequence.marks
+
+    def usable(self, common: int, multiple: int) -> int:
+        """How much of a common prefix it can give; cut at a `multiple` where it can be cut."""
+        if self.cuttable:
+            return min(common, self.length) // multiple * multiple
+        return max((n for n in (*self.marks, self.length) if n <= common), default=0)
+
+    def value(self, now: int) -> float:
+        """What it would cost to lose it: its length, by how often and how lately it was used."""
+        return len(self.tokens) * (1 + self.uses) / (_FRESH + now - self.used)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A slot whose first `length` tokens hold, once `source`, if there is one, is copied to it."""
+    """A holding, and how many tokens of the prompt it gives."""
 
-    slot: int
+    holding: Holding
     length: int
-    source: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A running sequence that will have read so many tokens of the prompt soon."""
+
+    sequence: Sequence
+    length: int
+
+
+@dataclass(slots=True)
 class PrefixCache:
-    """The slots that are not taken. Kept ones are in the order of their last use, oldest first."""
+    """`slots` are those of the backend; each is empty, live, or kept.
 
-    def __init__(self, slots: Iterable[int], *, truncate: bool) -> None:
-        self._truncate = truncate
-        self._empty = list(slots)
-        self._kept: dict[int, _Tokens] = {}
+    `truncate`: a slot can be cut back to any length. `multiple`: prefixes are cut to a multiple of
+    so many tokens.
+    """
 
-    def keep(self, slot: int, tokens: Sequence[int]) -> None:
-        """Put a slot back with what it holds."""
-        self._kept[slot] = np.array(tokens, np.int32)
+    slots: Iterable[int]
+    truncate: bool
+    multiple: int = 1
+    _tree: RadixTree[Holding] = field(default_factory=RadixTree)
+    _empty: list[int] = field(init=False)
+    _live: dict[Sequence, Holding] = field(default_factory=dict)
+    _clock: int = 0
 
-    def free(self, slot: int) -> None:
-        """Put a slot back that is empty or is to be emptied."""
+    def __post_init__(self) -> None:
+        self._empty = list(self.slots)
+
+    def holdings(self, tier: CacheTier) -> Iterator[Holding]:
+        return (holding for holding in self._tree if holding.tier == tier)
+
+    @property
+    def has_empty(self) -> bool:
+        """Whether a slot can be had without losing a kept prefix."""
+        return bool(self._empty)
+
+    @property
+    def live_tokens(self) -> int:
+        """What running sequences hold or will have read, those that they share once, and what they
+        have written."""
+        written = sum(len(s.tokens) - len(h.tokens) for s, h in self._live.items())
+        return self._tree.span(self._live.values()) + written
+
+    def find(self, tokens: Tokens, limit: int) -> Found | None:
+        """The holding that gives most of `tokens`, at most `limit`. Where two give nearly the same,
+        the one that is nearer: a slot before a copy in memory before a file."""
+        best: Found | None = None
+        for holding, common in self._tree.matches(tokens):
+            if best is not None and common + _NEAR <= best.length:
+                break
+            length = holding.usable(min(common, limit), self.multiple)
+            if length and (best is None or _is_better(holding, length, best)):
+                best = Found(holding, length)
+        return best
+
+    def promise(self, tokens: Tokens, limit: int) -> Promise | None:
+        """Who is about to read more of `tokens` than anybody else has yet to read."""
+        for holding, common in self._tree.matches(tokens):
+            length = min(common, limit) // self.multiple * self.multiple
+            if holding.sequence is not None and holding.length < length:
+                return Promise(holding.sequence, length)
+        return None
+
+    def begin(self, sequence: Sequence, slot: int, *, uses: int = 0) -> None:
+        """A sequence runs in a slot that was taken; others may have what it reads."""
+        sequence.attach(slot)
+        tokens = sequence.array if sequence.reuse else _NOTHING
+        holding = Holding(tokens, "live", self.truncate, slot, sequence=sequence, uses=uses)
+        self._live[sequence] = holding
+        self._insert(holding)
+
+    def end(self, sequence: Sequence, *, keep: bool) -> int | None:
+        """It runs no more. Returns its slot if that is to be emptied, since it is not kept."""
+        slot, holding = self.give_up(sequence)
+        if not keep or holding is None:
+            return slot
+        self._empty.remove(slot)
+        self._insert(holding)
+        return None
+
+    def give_up(self, sequence: Sequence) -> tuple[int, Holding | None]:
+        """It runs no more, and its slot is to be emptied. Returns that, and what it held."""
+        live = self._live.pop(sequence)
+        self._tree.remove(live)
+        slot = live.slot
+        assert slot is not None
         self._empty.append(slot)
+        if not sequence.cached or not sequence.reuse:
+            return slot, None
+        return slot, Holding(
+            sequence.array[: sequence.cached],
+            "kept",
+            self.truncate,
+            slot,
+            kept_marks=sequence.marks,
+            uses=live.uses,
+            offered=live.offered,
+        )
 
-    def take_any(self) -> int | None:
-        """An empty slot, else the one that was kept longest."""
+    def add(self, holding: Holding) -> None:
+        """A copy of a state, in memory or on disk."""
+        self._insert(holding)
+
+    def drop(self, holding: Holding) -> None:
+        """Forget a holding. The slot of a kept one counts as empty, and is to be emptied."""
+        self._tree.remove(holding)
+        if holding.tier == "kept" and holding.slot is not None:
+            self._empty.append(holding.slot)
+
+    def live(self, sequence: Sequence) -> Holding | None:
+        """What a sequence holds, if it still runs."""
+        return self._live.get(sequence)
+
+    def sharing(self, tokens: Tokens) -> Iterator[tuple[Holding, int]]:
+        """Who begins like `tokens`, and how much of it they share, most first."""
+        return self._tree.matches(tokens)
+
+    def use(self, holding: Holding) -> None:
+        """It served a prompt."""
+        self._clock += 1
+        holding.uses += 1
+        holding.used = self._clock
+
+    def take_slot(self) -> tuple[int, Holding | None] | None:
+        """A slot, empty or given up by the kept prefix that is worth least, and that prefix."""
         if self._empty:
-            return self._empty.pop()
-        slot = next(iter(self._kept), None)
-        if slot is not None:
-            del self._kept[slot]
-        return slot
-
-    def take_best(self, tokens: Sequence[int], limit: int) -> Found | None:
-        """The slot to use for `tokens`, of which at most the first `limit` may be taken as read.
-
-        A kept prefix of which a part is wanted is copied, not cut, while a slot is empty. Then only
-        one that loses less than half is cut, as in the next turn of its own conversation; for a
-        stranger, who may share no more than a system prompt, the oldest other one goes. But the
-        same prompt again always takes its own place: llama.cpp's numbers depend a little on where
-        in memory a sequence lies, and the same request is to give the same text.
-        """
-        if not self._empty and not self._kept:
+            return self._empty.pop(), None
+        least = self.least("kept")
+        if least is None or least.slot is None:
             return None
-        wanted = np.array(tokens[:limit], np.int32)
-        best, length = None, 0
-        for slot, kept in self._kept.items():
-            common = _common(kept, wanted)
-            usable = self._truncate or common == len(kept)
-            if usable and common > length:
-                best, length = slot, common
-        if best is None:
-            slot_or_none = self.take_any()
-            return None if slot_or_none is None else Found(slot_or_none, 0)
-        kept = self._kept.pop(best)
-        part = (self._empty and length < len(kept)) or 2 * length < len(kept)
-        if part and length < limit:
-            target = self.take_any()
-            if target is not None:
-                self._kept[best] = kept
-                return Found(target, length, source=best)
-        return Found(best, length)
+        self._tree.remove(least)
+        return least.slot, least
 
-    def evict(self) -> int | None:
-        """Give up the oldest kept prefix; its slot counts as empty, and the caller empties it."""
-        slot = next(iter(self._kept), None)
-        if slot is None:
-            return None
-        del self._kept[slot]
+    def return_slot(self, slot: int) -> None:
+        """Give back an empty slot that was taken."""
         self._empty.append(slot)
-        return slot
+
+    def take(self, holding: Holding) -> None:
+        """A kept prefix gives its slot to a sequence."""
+        self._tree.remove(holding)
+
+    def least(self, tier: CacheTier, *, sparing: Holding | None = None) -> Holding | None:
+        """The holding of a tier that is worth least."""
+        others = (holding for holding in self.holdings(tier) if holding is not sparing)
+        return min(others, key=lambda h: h.value(self._clock), default=None)
+
+    def covered(self, tokens: Tokens, tier: CacheTier) -> int:
+        """How many of `tokens` a holding of that tier has, as it stands."""
+        for holding, common in self._tree.matches(tokens):
+            if holding.tier == tier and (holding.cuttable or holding.length <= common):
+                return min(common, holding.length)
+        return 0
+
+    def _insert(self, holding: Holding) -> None:
+        self._clock += 1
+        holding.used = self._clock
+        self._tree.insert(holding.tokens, holding)
 
 
-def _common(a: _Tokens, b: _Tokens) -> int:
-    """The length of the common beginning."""
-    n = min(len(a), len(b))
-    different = np.flatnonzero(a[:n] != b[:n])
-    return int(different[0]) if len(different) else n
+def _is_better(holding: Holding, length: int, best: Found) -> bool:
+    if abs(length - best.length) < _NEAR and holding.tier != best.holding.tier:
+        return _TIERS.index(holding.tier) < _TIERS.index(best.holding.tier)
+    return length > best.length

@@ -5,7 +5,7 @@ from pathlib import Path
 from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import ModelConfig
-from hubserve_engine.select import DRAFTS, USUAL_CONTEXT, Choice
+from hubserve_engine.select import DRAFTS, SPARE, USUAL_CONTEXT, Choice
 from hubserve_engine.types import Sampling
 
 
@@ -33,6 +33,7 @@ def scripted(config: ModelConfig) -> tuple[ResolvedModel, Choice]:
         context_length=config.context_length or USUAL_CONTEXT,
         context_limit="--ctx-size" if config.context_length else "the script",
         parallel=config.parallel,
+        spare=SPARE,
         threads=1,
         gpu_layers=0,
         flash_attention=False,

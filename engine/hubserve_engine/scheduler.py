@@ -2,14 +2,15 @@
 
 Sequences wait in the order of their arrival. A running one holds a slot of the backend. A step
 takes one token of every sequence that writes, then prompt tokens in order of arrival, up to a
-budget. When memory runs out the youngest gives its slot back and waits again, so that no one fails.
+budget. One whose beginning another is about to read waits for that, and reads the rest alone. When
+memory runs out the youngest gives its slot back and waits again, so that no one fails.
 """
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Tokens
 from dataclasses import dataclass
 
-from hubserve_engine.prefix_cache import PrefixCache
+from hubserve_engine.prefix_cache import Found, Holding, PrefixCache
 from hubserve_engine.sequence import Sequence
 
 
@@ -26,33 +27,57 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A sequence got a slot. `reused` tokens of that slot are its own prefix; what lies behind them
-    is to be cut off. With a `source`, the slot is first made a copy of that one."""
+    """A sequence got a slot, in which its first `reused` tokens are to be.
+
+    `source` has them: in this slot, or in another, or in none, and then the slot is to be emptied
+    and filled from it. What lies behind them is to be cut off. `evicted` was in the slot before,
+    and is lost with it.
+    """
 
     sequence: Sequence
     slot: int
     reused: int
-    source: int | None = None
+    source: Holding | None = None
+    evicted: Holding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """A slot to be emptied, since memory has run out, and what was in it."""
+
+    slot: int
+    holding: Holding | None
 
 
 class Scheduler:
-    """Sizes are in tokens: `capacity` of all slots together, `max_batch` of a step.
+    """Sizes are in tokens: `capacity` of all slots together, `max_batch` of a step. `parallel`
+    sequences run at the same time.
 
     `min_chunk`: no prompt is cut so that a smaller part comes out, nor is more taken from a kept
-    prefix than leaves such a part to read (see `Capabilities`). So the numbers of a prompt do not
-    depend on what ran before or runs beside it.
+    prefix than leaves such a part to read; and it is cut at a `multiple` (see `Capabilities`). So
+    the numbers of a prompt do not depend on what ran before or runs beside it.
     """
 
     def __init__(
-        self, *, slots: int, capacity: int, max_batch: int, min_chunk: int, truncate: bool
+        self,
+        *,
+        parallel: int,
+        capacity: int,
+        max_batch: int,
+        min_chunk: int,
+        multiple: int,
+        cache: PrefixCache,
     ) -> None:
-        assert max_batch >= max(slots, 2 * min_chunk), "a step must hold what cannot be cut"
+        self._smallest = min_chunk + multiple - 1
+        assert max_batch >= parallel + 2 * self._smallest, "a step must hold what cannot be cut"
+        self._parallel = parallel
         self._capacity = capacity
         self._max_batch = max_batch
         self._min_chunk = min_chunk
+        self._multiple = multiple
         self._waiting: list[Sequence] = []
         self._running: list[Sequence] = []
-        self.cache = PrefixCache(range(slots), truncate=truncate)
+        self.cache = cache
 
     @property
     def running(self) -> tuple[Sequence, ...]:
@@ -78,13 +103,7 @@ class Scheduler:
             self._waiting.remove(sequence)
             return None
         self._running.remove(sequence)
-        slot = sequence.slot
-        assert slot is not None
-        if keep and sequence.cached:
-            self.cache.keep(slot, sequence.tokens[: sequence.cached])
-            slot = None
-        else:
-            self.cache.free(slot)
+        slot = self.cache.end(sequence, keep=keep)
         sequence.release()
         return slot
 
@@ -95,41 +114,90 @@ class Scheduler:
         it asks for the next.
         """
         for sequence in tuple(self._waiting):
-            leader = self._unread_leader(sequence)
-            if leader is not None and self._to_share(leader):
-                continue  # its prompt is being read: soon it is copied instead of read again
-            admission = self._place(sequence) if self._fits(sequence) else None
+            if len(self._running) == self._parallel:
+                return
+            found = self._find(sequence)
+            if self._is_promised_more(sequence, found.length if found else 0):
+                continue
+            admission = self._place(sequence, found) if self._fits(sequence, found) else None
             if admission is None:
                 return
             self._waiting.remove(sequence)
-            sequence.attach(admission.slot)
             self._running.append(sequence)
             yield admission
 
-    def _unread_leader(self, sequence: Sequence) -> Sequence | None:
-        """The leader, while it runs and holds nothing but a part of the prompt."""
-        leader = sequence.leader
-        return leader if leader in self._running and not leader.started else None
+    def _limit(self, sequence: Sequence) -> int:
+        """How much of it may be taken as read: the rest must be a part that can be read alone."""
+        most = max(len(sequence.tokens) - self._min_chunk, 0) if sequence.reuse else 0
+        return most // self._multiple * self._multiple
 
-    def _place(self, sequence: Sequence) -> Admission | None:
-        leader = self._unread_leader(sequence)
-        if leader is not None and leader.cached:
-            slot = self.cache.take_any()
-            return None if slot is None else Admission(sequence, slot, leader.cached, leader.slot)
-        limit = max(len(sequence.tokens) - self._min_chunk, 0) if sequence.reuse else 0
-        found = self.cache.take_best(sequence.tokens, limit)
-        if found is None:
+    def _find(self, sequence: Sequence) -> Found | None:
+        limit = self._limit(sequence)
+        return self.cache.find(sequence.array, limit) if limit else None
+
+    def _is_promised_more(self, sequence: Sequence, there: int) -> bool:
+        """Whether a running sequence is about to read a good part of this one's prompt. That one
+        pauses where the two part, in case its slot can be copied only as it stands."""
+        limit = self._limit(sequence)
+        promise = self.cache.promise(sequence.array, limit) if limit else None
+        if promise is None or promise.length - there < self._min_chunk:
+            return False
+        if not self.cache.truncate:
+            reader = promise.sequence
+            if not self._can_pause(reader, promise.length):
+                return False
+            reader.pause_at(promise.length)
+        return True
+
+    def _can_pause(self, sequence: Sequence, length: int) -> bool:
+        """Whether neither the part before nor the part behind would be too small."""
+        before, behind = length - sequence.cached, len(sequence.tokens) - length
+        return before >= self._min_chunk and behind >= self._min_chunk
+
+    def _place(self, sequence: Sequence, found: Found | None) -> Admission | None:
+        """Where it runs: in the slot of its own conversation, or in one that is given a copy.
+
+        A kept prefix of which a part is wanted is copied, not cut, while a slot is empty. Then only
+        one that loses less than half is cut, as in the next turn of its own conversation; for a
+        stranger, who may share no more than a system prompt, the one goes that is worth least. But
+        the same prompt again always takes its own place: llama.cpp's numbers depend a little on
+        where in memory a sequence lies, and the same request is to give the same text.
+        """
+        holding = found.holding if found else None
+        length = found.length if found else 0
+        if holding is not None:
+            self.cache.use(holding)
+        if holding is not None and self._stays(sequence, holding, length):
+            assert holding.slot is not None
+            self.cache.take(holding)
+            self.cache.begin(sequence, holding.slot, uses=holding.uses)
+            return Admission(sequence, holding.slot, length, holding)
+        taken = self.cache.take_slot()
+        if taken is None:
             return None
-        return Admission(sequence, found.slot, found.length, found.source)
+        slot, evicted = taken
+        self.cache.begin(sequence, slot)
+        return Admission(sequence, slot, length, holding, evicted)
 
-    def _fits(self, sequence: Sequence) -> bool:
+    def _stays(self, sequence: Sequence, holding: Holding, length: int) -> bool:
+        """Whether the slot itself is taken that has the prefix, and not another."""
+        if holding.tier != "kept":
+            return False
+        if length == holding.length or length == self._limit(sequence):
+            return True
+        if self.cache.has_empty:
+            return False
+        return 2 * length >= holding.length or holding is self.cache.least("kept")
+
+    def _fits(self, sequence: Sequence, found: Found | None) -> bool:
         """Whether it can run beside the others without taking from them soon. Kept prefixes do not
         count, since they can go; nor is anyone kept waiting by an empty house."""
         if not self._running:
             return True
-        used = sum(len(s.tokens) for s in self._running)
+        shared = found.length if found and found.holding.tier == "live" else 0
         margin = self._capacity // 32
-        return used + len(sequence.tokens) + margin <= self._capacity
+        need = self.cache.live_tokens + len(sequence.tokens) - shared + margin
+        return need <= self._capacity
 
     def plan(self, prefill_budget: int) -> list[Work]:
         """The next step: every writing sequence, then about `prefill_budget` prompt tokens.
@@ -138,11 +206,11 @@ class Scheduler:
         """
         works = [Work(s, 1, last=True) for s in self._running if s.uncached == 1]
         room = self._max_batch - len(works)
-        budget = min(max(prefill_budget, self._min_chunk), room)
+        budget = min(max(prefill_budget, self._smallest), room)
         for sequence in self._running:
             if sequence.uncached == 1:
                 continue
-            count = self._chunk(self._wanted(sequence), budget, room)
+            count = self._chunk(sequence, budget, room)
             if not count:
                 break
             works.append(Work(sequence, count, last=count == sequence.uncached))
@@ -150,44 +218,40 @@ class Scheduler:
             room -= count
         return works
 
-    def _wanted(self, sequence: Sequence) -> int:
-        """How much of a prompt to read now. One that others wait to copy stops a smallest chunk
-        before its end, so that each of them reads that itself and samples on its own."""
-        return (self._has_followers(sequence) and self._to_share(sequence)) or sequence.uncached
-
-    def _to_share(self, sequence: Sequence) -> int:
-        """How much of its prompt is still to be read once for all choices, or 0."""
-        left = sequence.uncached - self._min_chunk
-        return left if left >= self._min_chunk else 0
-
-    def _chunk(self, wanted: int, budget: int, room: int) -> int:
-        """A part of what is wanted, cut so that neither it nor the rest is too small."""
+    def _chunk(self, sequence: Sequence, budget: int, room: int) -> int:
+        """A part of what is to be read, cut so that neither it nor the rest is too small."""
+        wanted = self._wanted(sequence)
         if wanted <= budget:
             return wanted
-        if budget < self._min_chunk:
+        if budget < self._smallest:
             return 0
-        if (cut := min(budget, wanted - self._min_chunk)) >= self._min_chunk:
+        most = sequence.cached + min(budget, wanted - self._min_chunk)
+        cut = most // self._multiple * self._multiple - sequence.cached
+        if cut >= self._min_chunk:
             return cut
         return wanted if wanted <= room else 0
 
-    def _has_followers(self, sequence: Sequence) -> bool:
-        return not sequence.started and any(s.leader is sequence for s in self._waiting)
+    def _wanted(self, sequence: Sequence) -> int:
+        """How much to read in one go, if that is not too much: to the next pause, or to the end."""
+        for pause in sequence.pauses:
+            if self._can_pause(sequence, pause):
+                return pause - sequence.cached
+        return sequence.uncached
 
-    def make_room(self) -> int | None:
-        """The slot to empty now that memory has run out: the oldest kept prefix, else that of the
-        youngest running sequence, which takes its place in the queue again. None when only one runs
-        and nothing is kept.
+    def make_room(self) -> Evicted | None:
+        """The slot to empty now that memory has run out: that of the kept prefix that is worth
+        least, else that of the youngest running sequence, which takes its place in the queue again.
+        None when only one runs and nothing is kept.
         """
-        slot = self.cache.evict()
-        if slot is not None:
-            return slot
+        least = self.cache.least("kept")
+        if least is not None and least.slot is not None:
+            self.cache.drop(least)
+            return Evicted(least.slot, least)
         if len(self._running) < 2:
             return None
         youngest = max(self._running, key=lambda s: s.arrival)
         self._running.remove(youngest)
-        assert youngest.slot is not None
-        slot = youngest.slot
-        self.cache.free(slot)
+        slot, holding = self.cache.give_up(youngest)
         youngest.release()
         self._waiting = sorted([youngest, *self._waiting], key=lambda s: s.arrival)
-        return slot
+        return Evicted(slot, holding)

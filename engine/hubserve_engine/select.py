@@ -29,6 +29,11 @@ _SNAPSHOTS = 3, 6
 """Fewer are not worth their memory, and steps of eight tokens cost far more than those of seven."""
 _SNAPSHOTS_SHARE = 32
 """One part of so many of the free memory may go to them."""
+SPARE = 12
+"""Slots beside those that run, for conversations that are kept. In one pool they cost nothing but
+what is in them; a recurrent model has none, as each would take a whole state, and its snapshots."""
+_MOST_SLOTS = 256
+"""LLAMA_MAX_SEQ of llama.cpp (src/llama-cparams.h, 0.5.0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class Choice:
     context_length: int
     context_limit: str
     parallel: int
+    spare: int
     threads: int
     gpu_layers: int
     flash_attention: bool
@@ -72,9 +78,20 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
     micro_batch = min(batch, micro_batch)
     per_token = model.state.per_token(config.cache_type_k, config.cache_type_v)
     free = _free(hardware, gpu_layers) if on_gpu else hardware.memory_free
+    spare = _spare(model, config.parallel)
+    slots = config.parallel + spare
     drafts = DRAFTS if config.draft_max is None else config.draft_max
-    snapshots = _snapshots(model, config.parallel, drafts, free - model.size)
-    need = _Need(model, per_token, config.parallel, micro_batch, flash_attention, drafts, snapshots)
+    snapshots = _snapshots(model, slots, drafts, free - model.size)
+    need = _Need(
+        model,
+        per_token,
+        config.parallel,
+        slots,
+        micro_batch,
+        flash_attention,
+        drafts,
+        snapshots,
+    )
     context, limit = _context(need, free - model.size, config.context_length)
     memory = model.size + need.bytes(context)
     notices = _notices(need, config.context_length, context, free)
@@ -87,6 +104,7 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
         context_length=context,
         context_limit=limit,
         parallel=config.parallel,
+        spare=spare,
         threads=config.threads or max(1, hardware.cores),
         gpu_layers=gpu_layers,
         flash_attention=flash_attention,
@@ -109,6 +127,7 @@ def shrunk(model: ResolvedModel, choice: Choice, context: int) -> Choice:
         model,
         model.state.per_token(choice.cache_type_k, choice.cache_type_v),
         choice.parallel,
+        choice.parallel + choice.spare,
         choice.micro_batch,
         choice.flash_attention,
         choice.drafts,
@@ -133,6 +152,7 @@ class _Need:
     model: ResolvedModel
     per_token: int
     parallel: int
+    slots: int
     micro_batch: int
     flash_attention: bool
     drafts: int
@@ -152,17 +172,21 @@ class _Need:
     def _sequences(self) -> int:
         # A step's buffers hold the new states too, a layer at a time: half as much at most.
         states = 1 + self.snapshots + self.snapshots / 2
-        return int(self.model.state.per_sequence * self.parallel * states)
+        return int(self.model.state.per_sequence * self.slots * states)
 
 
-def _snapshots(model: ResolvedModel, parallel: int, drafts: int, free: int) -> int:
-    """How many tokens a recurrent state can take back; each costs the state of all sequences."""
+def _snapshots(model: ResolvedModel, slots: int, drafts: int, free: int) -> int:
+    """How many tokens a recurrent state can take back; each costs the state of all slots."""
     least, most = _SNAPSHOTS
-    states = model.state.per_sequence * parallel
+    states = model.state.per_sequence * slots
     if not states:
         return 0
     fitting = free // _SNAPSHOTS_SHARE // states
     return min(most, drafts, fitting) if fitting >= least else 0
+
+
+def _spare(model: ResolvedModel, parallel: int) -> int:
+    return 0 if model.state.per_sequence else min(SPARE, _MOST_SLOTS - parallel)
 
 
 def _context(need: _Need, free: int, asked: int | None) -> tuple[int, str]:

@@ -1,19 +1,25 @@
 """One choice that is being written: its tokens, how many of them a slot holds, and its limits."""
 
+from bisect import insort
+from collections.abc import Iterable
 from collections.abc import Sequence as Tokens
+
+import numpy as np
+import numpy.typing as npt
 
 from hubserve_engine.lookup import Lookup
 from hubserve_engine.transcript import Transcript
-from hubserve_engine.types import FinishReason, Sampler
+from hubserve_engine.types import CacheTier, FinishReason, Sampler
 
 
 class Sequence:
     """The scheduler reads and moves it; the loop adds tokens.
 
-    `tokens` are prompt and answer; the first `cached` of them are in the slot. `leader` is the
-    choice of the same request whose prompt this one copies once it is read. `limit` is the length
-    in tokens at which it is cut off. With `reuse`, kept prefixes may serve it. `reused` is how much
-    of it was there when it began, None before that.
+    `tokens` are prompt and answer; the first `cached` of them are in the slot. `limit` is the
+    length in tokens at which it is cut off. With `reuse`, prefixes of others may serve it, and its
+    own may serve them. `reused` is how much was there when it began, None before that, and `tier`
+    where. `pauses` are the lengths at which the reading of its prompt is to halt for a moment, in
+    order; `marks` those to which its slot can be cut back though its state has no past.
     """
 
     def __init__(
@@ -24,8 +30,8 @@ class Sequence:
         sampler: Sampler,
         transcript: Transcript,
         limit: int,
-        leader: "Sequence | None" = None,
         reuse: bool = True,
+        pauses: Iterable[int] = (),
     ) -> None:
         self.tokens = list(prompt)
         self.prompt_length = len(prompt)
@@ -33,13 +39,16 @@ class Sequence:
         self.sampler = sampler
         self.transcript = transcript
         self.limit = limit
-        self.leader = leader
         self.reuse = reuse
+        self.pauses = sorted(set(pauses))
+        self.marks: tuple[int, ...] = ()
         self.slot: int | None = None
         self.cached = 0
         self.reused: int | None = None
         self.lookup = Lookup(self.tokens)
+        self.tier: CacheTier | None = None
         self.finish_reason: FinishReason | None = None
+        self._array: npt.NDArray[np.int32] | None = None
 
     @property
     def uncached(self) -> int:
@@ -47,25 +56,40 @@ class Sequence:
         return len(self.tokens) - self.cached
 
     @property
-    def started(self) -> bool:
-        """Whether it has written anything."""
-        return len(self.tokens) > self.prompt_length
+    def array(self) -> npt.NDArray[np.int32]:
+        """`tokens`, shape (n,); made anew only if there are more than the last time."""
+        if self._array is None or len(self._array) != len(self.tokens):
+            self._array = np.array(self.tokens, np.int32)
+        return self._array
 
     def attach(self, slot: int) -> None:
         """It runs in `slot` now."""
         self.slot = slot
 
-    def hold(self, cached: int) -> None:
-        """Its slot holds its first `cached` tokens, taken from another."""
+    def hold(self, cached: int, tier: CacheTier | None = None, marks: Tokens[int] = ()) -> None:
+        """Its slot holds its first `cached` tokens, taken from another in that tier."""
         self.cached = cached
+        self.marks = tuple(mark for mark in marks if mark <= cached)
         if self.reused is None:
             # What it finds when it comes back after a preemption is not the client's affair.
             self.reused = cached
+            self.tier = tier if cached else None
+
+    def pause_at(self, length: int) -> None:
+        """Let its reading halt there, if it has not got that far."""
+        if length > self.cached and length not in self.pauses:
+            insort(self.pauses, length)
+
+    def mark(self) -> None:
+        """Its slot can be cut back to what it holds now."""
+        if self.cached not in self.marks:
+            self.marks = (*self.marks, self.cached)
 
     def release(self) -> None:
         """It has no slot any more."""
         self.slot = None
         self.cached = 0
+        self.marks = ()
 
     def next_tokens(self, count: int) -> list[int]:
         return self.tokens[self.cached : self.cached + count]

@@ -252,6 +252,7 @@ class Engine:
                 files=tuple(str(file) for file in model.files),
                 context_length=choice.context_length,
                 parallel=choice.parallel,
+                spare=choice.spare,
                 batch=choice.batch,
                 micro_batch=choice.micro_batch,
                 threads=choice.threads,
@@ -266,6 +267,8 @@ class Engine:
             chat_template=template,
             reasoning=config.reasoning,
             reasoning_format=config.reasoning_format,
+            max_gap=config.max_gap,
+            memory=self._config.cache_memory,
             disk=disk.cache,
         )
 

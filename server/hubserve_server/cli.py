@@ -211,6 +211,23 @@ def serve_command(
         int,
         typer.Option(parser=number(1), metavar="MIB", help="Largest request body, in MiB."),
     ] = SETTINGS.max_body // MEBIBYTE,
+    max_gap_ms: Annotated[
+        int,
+        typer.Option(
+            parser=number(1, 10_000),
+            metavar="MS",
+            help="Longest pause of a running stream while prompts are read.",
+        ),
+    ] = round(MODEL.max_gap * 1000),
+    cache_ram: Annotated[
+        int,
+        typer.Option(
+            parser=size,
+            metavar="SIZE",
+            show_default="1GiB",
+            help="Memory for prefixes that lost their place in the context; 0 for none.",
+        ),
+    ] = ENGINE.cache_memory,
     cache_dir: Annotated[
         Path | None,
         typer.Option(
@@ -244,6 +261,7 @@ def serve_command(
             threads=threads or None,
             gpu_layers=layers(gpu_layers),
             draft_max=drafts(draft_max),
+            max_gap=max_gap_ms / 1000,
             flash_attention=attention(flash_attention, cache_type_v),
             cache_type_k=cache_type_k,
             cache_type_v=cache_type_v,
@@ -256,6 +274,7 @@ def serve_command(
         max_queue=max_queue,
         cache_dir=cache_dir,
         cache_disk=cache_disk,
+        cache_memory=cache_ram,
         backend=backend,
     )
     settings = Settings(

@@ -18,6 +18,7 @@ def drafter(*, rows: int = 19, rollback: int = MUCH, slots: int = 4) -> Drafter:
     capabilities = Capabilities(
         context_length=MUCH,
         slots=slots,
+        parallel=slots,
         max_batch=512,
         max_rows=rows,
         truncate=True,

@@ -13,7 +13,7 @@ def paced(seconds_per_token: float) -> Pace:
 
 def test_the_first_step_is_a_short_one() -> None:
     """0.1 s a token is a slow model; even so it stays under 1 s."""
-    assert Pace().budget(writing=False) * 0.1 < 1
+    assert Pace(beside=0.2).budget(writing=False) * 0.1 < 1
 
 
 @pytest.mark.parametrize("writing", [False, True])
@@ -59,7 +59,7 @@ def test_steps_settle_under_a_second(
     seconds_per_token: float, seconds_beside: float, writing: bool
 ) -> None:
     """Whatever a step costs beside its prompt tokens, as long as one chunk of 8 fits at all."""
-    pace = Pace()
+    pace = Pace(beside=0.2)
     for _ in range(30):
         tokens = min(max(pace.budget(writing=writing), 8), 512)
         took = tokens * seconds_per_token + seconds_beside

@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 from tests.support.sequences import sequence
 
+from hubserve_engine.prefix_cache import Holding, PrefixCache
 from hubserve_engine.scheduler import Admission, Scheduler, Work
 from hubserve_engine.sequence import Sequence
 
@@ -8,17 +10,20 @@ from hubserve_engine.sequence import Sequence
 def scheduler(
     *,
     slots: int = 4,
+    parallel: int | None = None,
     capacity: int = 1000,
     max_batch: int = 64,
     min_chunk: int = 1,
+    multiple: int = 1,
     truncate: bool = True,
 ) -> Scheduler:
     return Scheduler(
-        slots=slots,
+        parallel=parallel or slots,
         capacity=capacity,
         max_batch=max_batch,
         min_chunk=min_chunk,
-        truncate=truncate,
+        multiple=multiple,
+        cache=PrefixCache(range(slots), truncate=truncate, multiple=multiple),
     )
 
 
@@ -26,14 +31,25 @@ def admit(scheduler: Scheduler) -> list[Admission]:
     """Admissions, carried out as a backend that can do everything would."""
     admissions = []
     for admission in scheduler.admit():
-        admission.sequence.hold(admission.reused)
+        source = admission.source
+        admission.sequence.hold(
+            admission.reused, source.tier if source else None, source.marks if source else ()
+        )
         admissions.append(admission)
     return admissions
+
+
+def source(admission: Admission) -> int | None:
+    """The slot that its prefix is copied from, None if it has it or nobody has."""
+    holding = admission.source
+    return holding.slot if holding and holding.slot != admission.slot else None
 
 
 def run(works: list[Work], token: int = 7) -> None:
     for work in works:
         work.sequence.cached += work.count
+        if work.sequence.cached in work.sequence.pauses:
+            work.sequence.mark()
         if work.last:
             work.sequence.tokens.append(token)
 
@@ -89,15 +105,15 @@ def test_no_part_of_a_prompt_is_too_small(budget: int, length: int) -> None:
 
 
 def test_a_step_never_holds_more_than_it_can() -> None:
-    house = scheduler(slots=4, max_batch=16, min_chunk=8)
+    house = scheduler(slots=4, max_batch=20, min_chunk=8)
     add(house, sequence([1]), sequence([1]), sequence([2] * 100), sequence([3] * 100))
     admit(house)
-    assert sum(count for count, _ in sizes(house.plan(1000))) <= 16
+    assert sum(count for count, _ in sizes(house.plan(1000))) <= 20
 
 
 def test_who_came_first_is_served_first() -> None:
-    house = scheduler(slots=2)
-    waiting = [sequence([1, 2, 3], arrival=i) for i in range(4)]
+    house = scheduler(slots=3, parallel=2)
+    waiting = [sequence([i, 2, 3], arrival=i) for i in range(4)]
     add(house, *waiting)
     assert [a.sequence for a in admit(house)] == waiting[:2]
     assert admit(house) == []
@@ -132,7 +148,7 @@ def test_the_next_turn_of_a_conversation_goes_on_where_the_last_one_ended() -> N
     add(house, second)
     (again,) = admit(house)
     # The last token was sampled, but never read.
-    assert (again.slot, again.reused, again.source) == (admission.slot, len(first.tokens) - 1, None)
+    assert (again.slot, again.reused) == (admission.slot, len(first.tokens) - 1)
     assert second.reused == len(first.tokens) - 1
 
 
@@ -164,55 +180,166 @@ def test_a_request_may_keep_its_prompt_to_itself() -> None:
 
 
 @pytest.mark.parametrize("min_chunk", [1, 8])
-def test_choices_of_a_request_share_the_reading(min_chunk: int) -> None:
+def test_those_that_begin_alike_share_the_reading(min_chunk: int) -> None:
     house = scheduler(min_chunk=min_chunk)
-    leader = sequence([1] * 40, arrival=0)
-    followers = [sequence([1] * 40, arrival=i, leader=leader) for i in (1, 2)]
-    add(house, leader, *followers)
-    assert [a.sequence for a in admit(house)] == [leader]
+    first = sequence([1] * 40, arrival=0)
+    same, other = sequence([1] * 40, arrival=1), sequence([1] * 20 + [2] * 20, arrival=2)
+    add(house, first, same, other)
+    assert [a.sequence for a in admit(house)] == [first]
+    run(house.plan(12))
+    assert admit(house) == []
+    run(house.plan(8))
+    (admission,) = admit(house)
+    assert (admission.sequence, admission.reused, source(admission)) == (other, 20, first.slot)
+    assert (other.reused, other.tier) == (20, "live")
+    run(house.plan(20))
+    (admission,) = admit(house)
+    assert (admission.sequence, admission.reused) == (same, 40 - min_chunk)
+
+
+def test_the_reading_of_a_state_without_a_past_halts_where_others_branch_off() -> None:
+    house = scheduler(truncate=False, min_chunk=4, multiple=4)
+    first = sequence([1] * 40, arrival=0)
+    other, near = sequence([1] * 18 + [2] * 20, arrival=1), sequence([1] * 3 + [2] * 20, arrival=2)
+    add(house, first, other, near)
+    # There is nothing to be had before the first chunk.
+    assert [a.sequence for a in admit(house)] == [first, near]
     works = house.plan(1000)
-    assert sizes(works) == [(40 - min_chunk, False)]
+    assert (works[0].sequence, works[0].count) == (first, 16)
     run(works)
-    admissions = admit(house)
-    assert [(a.sequence, a.reused, a.source) for a in admissions] == [
-        (follower, 40 - min_chunk, leader.slot) for follower in followers
-    ]
-    assert sizes(house.plan(1000)) == [(min_chunk, True)] * 3
+    (admission,) = admit(house)
+    assert (admission.sequence, admission.reused, source(admission)) == (other, 16, first.slot)
+
+
+def test_a_mark_serves_later_though_the_reading_went_on() -> None:
+    house = scheduler(slots=3, parallel=1, truncate=False, min_chunk=4, multiple=4)
+    first = sequence([1] * 40, pauses=[20])
+    add(house, first)
+    (begin,) = admit(house)
+    run(house.plan(100))
+    run(house.plan(100))
+    house.finish(first, keep=True)
+    other = sequence([1] * 22 + [3] * 20)
+    add(house, other)
+    (admission,) = admit(house)
+    assert (admission.reused, source(admission), other.marks) == (20, begin.slot, (20,))
 
 
 def test_others_do_not_wait_for_a_prompt_that_is_shared() -> None:
     house = scheduler(slots=3)
-    leader = sequence([1] * 40, arrival=0)
-    follower, other = sequence([1] * 40, arrival=1, leader=leader), sequence([2], arrival=2)
-    add(house, leader, follower, other)
-    assert [a.sequence for a in admit(house)] == [leader, other]
+    first, same = sequence([1] * 40, arrival=0), sequence([1] * 40, arrival=1)
+    other = sequence([2], arrival=2)
+    add(house, first, same, other)
+    assert [a.sequence for a in admit(house)] == [first, other]
 
 
-def test_a_leader_without_a_slot_for_its_followers_goes_on_alone() -> None:
+def test_what_is_read_while_no_place_is_free_is_had_later() -> None:
     house = scheduler(slots=1)
-    leader = sequence([1] * 10, arrival=0)
-    follower = sequence([1] * 10, arrival=1, leader=leader)
-    add(house, leader, follower)
+    first, same = sequence([1] * 10, arrival=0), sequence([1] * 10, arrival=1)
+    add(house, first, same)
     admit(house)
     run(house.plan(100))
     assert admit(house) == []
     run(house.plan(100))
-    assert leader.started
-    run(house.plan(100))
-    house.finish(leader, keep=True)
+    house.finish(first, keep=True)
     (admission,) = admit(house)
-    assert (admission.sequence, admission.reused) == (follower, 9)
+    assert (admission.sequence, admission.reused) == (same, 9)
 
 
-def test_a_leader_that_is_gone_leaves_its_followers_to_themselves() -> None:
-    house = scheduler()
-    leader = sequence([1] * 10, arrival=0)
-    follower = sequence([1] * 10, arrival=1, leader=leader)
-    add(house, leader, follower)
+@pytest.mark.parametrize("truncate", [True, False])
+def test_when_the_one_that_reads_is_gone_the_next_takes_over(truncate: bool) -> None:
+    house = scheduler(truncate=truncate, min_chunk=4)
+    first, second, third = (sequence([1] * 40, arrival=i) for i in range(3))
+    add(house, first, second, third)
     admit(house)
-    house.finish(leader, keep=False)
+    run(house.plan(12))
+    house.finish(first, keep=False)
     (admission,) = admit(house)
-    assert (admission.sequence, admission.reused) == (follower, 0)
+    assert (admission.sequence, admission.reused) == (second, 0)
+    while third in house.waiting:
+        run(house.plan(12))
+        admit(house)
+    assert third.reused == 36
+
+
+def test_one_that_keeps_its_prompt_to_itself_is_not_waited_for() -> None:
+    house = scheduler()
+    alone, other = sequence([1] * 40, reuse=False), sequence([1] * 40)
+    add(house, alone, other)
+    assert [a.sequence for a in admit(house)] == [alone, other]
+
+
+def test_a_prefix_that_is_in_no_slot_gets_one() -> None:
+    house = scheduler(slots=1)
+    copy = Holding(np.array([1] * 30, np.int32), "disk", cuttable=True, state=b"")
+    house.cache.add(copy)
+    one = sequence([1] * 40)
+    add(house, one)
+    (admission,) = admit(house)
+    assert (admission.reused, admission.source, one.tier) == (30, copy, "disk")
+
+
+def test_a_part_of_a_kept_prefix_is_copied_while_a_slot_is_empty() -> None:
+    house = scheduler(slots=2, parallel=1)
+    talk = finished(house, [1, 2, 3])
+    admission = begun(house, [1, 2, 9, 9])
+    assert (admission.reused, source(admission)) == (2, talk.slot)
+
+
+def test_a_stranger_does_not_cut_a_conversation() -> None:
+    house = scheduler(slots=3, parallel=1)
+    talk = finished(house, [1, 2, 3, 4, 5])
+    other, third = finished(house, [7]), finished(house, [8])
+    admission = begun(house, [1, 2, 9, 9])
+    assert (admission.reused, source(admission)) == (2, talk.slot)
+    assert admission.evicted in (other, third)
+
+
+def test_the_next_turn_takes_the_place_of_its_conversation() -> None:
+    house = scheduler(slots=2, parallel=1)
+    talk = finished(house, [1, 2, 3, 4])
+    finished(house, [7])
+    admission = begun(house, [1, 2, 9])
+    assert (admission.slot, admission.reused, admission.evicted) == (talk.slot, 2, None)
+
+
+def test_the_only_one_is_cut_even_by_a_stranger() -> None:
+    house = scheduler(slots=1)
+    talk = finished(house, [1, 2, 3, 4, 5])
+    admission = begun(house, [1, 9])
+    assert (admission.slot, admission.reused) == (talk.slot, 1)
+
+
+def test_the_same_prompt_again_takes_its_own_place() -> None:
+    """With an answer of any length behind it."""
+    house = scheduler(slots=3, parallel=1)
+    finished(house, [9])
+    talk = finished(house, [1, 2, 3, 4, 5, 6, 7, 8, 9])
+    admission = begun(house, [1, 2, 3])
+    assert (admission.slot, admission.reused) == (talk.slot, 2)
+
+
+def finished(house: Scheduler, tokens: list[int]) -> Holding:
+    """A kept prefix."""
+    admission = begun(house, tokens)
+    run([Work(admission.sequence, admission.sequence.uncached, last=False)])
+    house.finish(admission.sequence, keep=True)
+    (holding,) = [h for h in house.cache.holdings("kept") if h.tokens.tolist() == tokens]
+    return holding
+
+
+def begun(house: Scheduler, tokens: list[int]) -> Admission:
+    add(house, sequence(tokens))
+    (admission,) = admit(house)
+    return admission
+
+
+def test_sequences_that_share_their_beginning_share_its_room() -> None:
+    house = scheduler(slots=4, capacity=100)
+    add(house, *(sequence([1] * 60 + [i], arrival=i) for i in range(4)))
+    admit(house)
+    run(house.plan(100))
+    assert len(admit(house)) == 3
 
 
 def test_room_is_made_from_kept_prefixes_first_then_from_the_youngest() -> None:
@@ -222,8 +349,12 @@ def test_room_is_made_from_kept_prefixes_first_then_from_the_youngest() -> None:
     kept, _, last = (a.slot for a in admit(house))
     run(house.plan(100))
     house.finish(done, keep=True)
-    assert house.make_room() == kept
-    assert house.make_room() == last
+    evicted = house.make_room()
+    assert evicted and evicted.holding
+    assert (evicted.slot, evicted.holding.tokens.tolist()) == (kept, [0] * 5)
+    evicted = house.make_room()
+    assert evicted and evicted.holding
+    assert (evicted.slot, evicted.holding.tokens.tolist()) == (last, [2] * 5)
     assert (house.running, house.waiting) == ((old,), (young,))
     assert (young.slot, young.cached, young.reused) == (None, 0, 0)
     assert house.make_room() is None

@@ -2,34 +2,59 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from tests.support.sequences import sequence
 
+from hubserve_engine.prefix_cache import Holding, PrefixCache
+from hubserve_engine.radix_tree import common_length
 from hubserve_engine.scheduler import Admission, Scheduler, Work
 from hubserve_engine.sequence import Sequence
+from hubserve_engine.types import CacheTier
 
 
 @dataclass
 class House:
-    """Memory as a backend has it: each slot's tokens, all together at most `capacity`."""
+    """Memory as a backend has it: each slot's tokens, all together at most `capacity`. A state
+    without a past can be cut at its marks alone. With `fails`, nothing is ever copied."""
 
     capacity: int
     slots: list[list[int]]
     truncate: bool
-    forks: bool = True
-    admitted: list[Sequence] = field(default_factory=list)
+    fails: bool = False
+    marks: dict[int, set[int]] = field(default_factory=dict)
 
     def carry_out(self, admission: Admission) -> None:
-        slot = self.slots[admission.slot]
-        if admission.source is not None:
-            slot[:] = self.slots[admission.source] if self.forks else []
-        reused = admission.reused if admission.source is None or self.forks else 0
-        assert self.truncate or len(slot) == reused or not reused, "it cannot be cut"
+        slot, source, reused = self.slots[admission.slot], admission.source, admission.reused
+        marks = self.marks.setdefault(admission.slot, set())
+        if source is None:
+            assert not reused
+        elif source.slot != admission.slot:
+            if source.slot is None:
+                slot[:] = source.tokens.tolist()
+                marks.clear()
+            else:
+                slot[:] = self.slots[source.slot]
+                marks |= self.marks.get(source.slot, set())
+            reused = 0 if self.fails else reused
+        assert self.truncate or reused in (0, len(slot), *marks), "it cannot be cut"
         del slot[reused:]
+        marks &= set(range(reused + 1))
         assert slot == admission.sequence.tokens[:reused], "the slot holds something else"
-        admission.sequence.hold(reused)
+        admission.sequence.hold(
+            reused, source.tier if source else None, source.marks if source and reused else ()
+        )
+
+    def clear(self, slot: int) -> None:
+        self.slots[slot].clear()
+        self.marks.get(slot, set()).clear()
+
+    def mark(self, sequence: Sequence) -> None:
+        assert sequence.slot is not None
+        self.marks.setdefault(sequence.slot, set()).add(sequence.cached)
+        sequence.mark()
 
     def read(self, work: Work) -> None:
         slot = work.sequence.slot
@@ -44,30 +69,36 @@ class House:
 
 class Runs(RuleBasedStateMachine):
     @initialize(
-        slots=st.integers(1, 5),
+        parallel=st.integers(1, 5),
+        spare=st.integers(0, 3),
         capacity=st.integers(24, 120),
-        min_chunk=st.sampled_from([1, 4]),
-        max_batch=st.integers(8, 40),
+        smallest=st.sampled_from([(1, 1), (4, 1), (4, 4)]),
+        more=st.integers(0, 40),
         truncate=st.booleans(),
-        forks=st.booleans(),
+        fails=st.booleans(),
     )
     def open(
         self,
-        slots: int,
+        parallel: int,
+        spare: int,
         capacity: int,
-        min_chunk: int,
-        max_batch: int,
+        smallest: tuple[int, int],
+        more: int,
         truncate: bool,
-        forks: bool,
+        fails: bool,
     ) -> None:
-        self.min_chunk, self.max_batch = min_chunk, max_batch
-        self.house = House(capacity, [[] for _ in range(slots)], truncate, forks)
+        self.min_chunk, self.multiple = smallest
+        self.smallest = sum(smallest) - 1
+        self.max_batch = parallel + 2 * self.smallest + more
+        self.house = House(capacity, [[] for _ in range(parallel + spare)], truncate, fails)
+        self.parallel = parallel
         self.scheduler = Scheduler(
-            slots=slots,
+            parallel=parallel,
             capacity=capacity,
-            max_batch=max_batch,
-            min_chunk=min_chunk,
-            truncate=truncate,
+            max_batch=self.max_batch,
+            min_chunk=self.min_chunk,
+            multiple=self.multiple,
+            cache=PrefixCache(range(parallel + spare), truncate=truncate, multiple=self.multiple),
         )
         self.arrivals = 0
         self.alive: list[Sequence] = []
@@ -79,22 +110,40 @@ class Runs(RuleBasedStateMachine):
         answer=st.integers(1, 60),
         n=st.integers(1, 4),
         reuse=st.booleans(),
+        pauses=st.lists(st.integers(1, 40), max_size=2),
     )
-    def arrive(self, shared: int, own: list[int], answer: int, n: int, reuse: bool) -> None:
+    def arrive(
+        self,
+        shared: int,
+        own: list[int],
+        answer: int,
+        n: int,
+        reuse: bool,
+        pauses: list[int],
+    ) -> None:
         prompt = ([9] * shared + own)[: self.house.capacity - 1]
-        leader: Sequence | None = None
         for _ in range(n):
             each = sequence(
                 prompt,
                 arrival=self.arrivals,
                 limit=min(len(prompt) + answer, self.house.capacity),
-                leader=leader,
                 reuse=reuse,
+                pauses=pauses,
             )
-            leader = leader or each
             self.arrivals += 1
             self.alive.append(each)
             self.scheduler.add(each)
+
+    @rule(
+        shared=st.integers(0, 40),
+        own=st.lists(st.integers(0, 1), max_size=30),
+        tier=st.sampled_from(["host", "disk"]),
+    )
+    def save(self, shared: int, own: list[int], tier: CacheTier) -> None:
+        tokens = ([9] * shared + own)[: self.house.capacity - 1]
+        self.scheduler.cache.add(
+            Holding(np.array(tokens, np.int32), tier, self.house.truncate, state=b"")
+        )
 
     @precondition(lambda self: self.alive)
     @rule(data=st.data())
@@ -104,7 +153,7 @@ class Runs(RuleBasedStateMachine):
     def end(self, each: Sequence) -> None:
         slot = self.scheduler.finish(each, keep=each.reuse)
         if slot is not None:
-            self.house.slots[slot].clear()
+            self.house.clear(slot)
         self.alive.remove(each)
 
     @precondition(lambda self: self.alive)
@@ -126,6 +175,8 @@ class Runs(RuleBasedStateMachine):
         for work in works:
             self.house.read(work)
             work.sequence.cached += work.count
+            if work.sequence.cached in work.sequence.pauses:
+                self.house.mark(work.sequence)
             if work.last:
                 work.sequence.tokens.append(work.sequence.arrival % 3)
                 if len(work.sequence.tokens) >= work.sequence.limit:
@@ -133,25 +184,33 @@ class Runs(RuleBasedStateMachine):
 
     def admit(self) -> None:
         for admission in self.scheduler.admit():
-            overtaken = [
-                s for s in self.scheduler.waiting if s.arrival < admission.sequence.arrival
-            ]
-            assert all(s.leader in self.scheduler.running for s in overtaken), "not in order"
+            each = admission.sequence
+            assert len(self.scheduler.running) <= self.parallel
+            overtaken = [s for s in self.scheduler.waiting if s.arrival < each.arrival]
+            assert all(map(self.waits, overtaken)), "not in order"
             self.house.carry_out(admission)
-            assert admission.sequence.uncached >= min(
-                self.min_chunk, len(admission.sequence.tokens)
-            )
+            assert each.uncached >= min(self.min_chunk, len(each.tokens))
+            assert each.reuse or not each.cached
+
+    def waits(self, sequence: Sequence) -> bool:
+        """Whether a running sequence is about to read what this one begins with."""
+        return sequence.reuse and any(
+            s.reuse and s.cached < common_length(s.array, sequence.array)
+            for s in self.scheduler.running
+        )
 
     def make_room(self) -> None:
         running = self.scheduler.running
-        slot = self.scheduler.make_room()
-        assert slot is not None, "one alone always fits"
+        evicted = self.scheduler.make_room()
+        assert evicted is not None, "one alone always fits"
+        if evicted.holding is not None:
+            assert self.house.slots[evicted.slot] == evicted.holding.tokens.tolist()
         gone = set(running) - set(self.scheduler.running)
         if gone:
             (one,) = gone
             assert one.arrival == max(s.arrival for s in running)
             assert one in self.scheduler.waiting
-        self.house.slots[slot].clear()
+        self.house.clear(evicted.slot)
 
     def check(self, works: list[Work], budget: int) -> None:
         running = self.scheduler.running
@@ -160,7 +219,8 @@ class Runs(RuleBasedStateMachine):
         prompts = works[len(writing) :]
         assert sum(w.count for w in works) <= self.max_batch
         # What is too short to be cut may go over the budget.
-        assert sum(w.count for w in prompts) < max(budget, self.min_chunk) + self.min_chunk
+        most = max(budget, self.smallest) + 2 * self.smallest
+        assert sum(w.count for w in prompts) < most
         for work in prompts:
             left = work.sequence.uncached - work.count
             assert work.last == (left == 0)
@@ -179,8 +239,8 @@ class Runs(RuleBasedStateMachine):
             self.step(0)
         assert not self.alive, "somebody waits for ever"
         assert self.scheduler.idle
-        free = [self.scheduler.cache.take_any() for _ in self.house.slots]
-        assert sorted(slot for slot in free if slot is not None) == list(range(len(free)))
+        taken = [self.scheduler.cache.take_slot() for _ in self.house.slots]
+        assert sorted(slot for slot, _ in filter(None, taken)) == list(range(len(taken)))
 
 
 TestRuns = Runs.TestCase

@@ -265,12 +265,13 @@ def test_the_estimate_is_what_llama_cpp_allocates(
     choice = choose(model, MACHINE, config)
     script = TESTS / "support" / "llama_cpp_sizes.py"
     flash = "1" if flash_attention == "on" else "0"
-    sizes_of = (config.parallel, choice.drafts, choice.snapshots)
+    slots = choice.parallel + choice.spare
+    sizes_of = (slots, choice.parallel + choice.drafts, choice.snapshots)
     command = [sys.executable, str(script), str(path), str(context), flash, *map(str, sizes_of)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     sizes = json.loads(ended.stdout)
 
-    states = config.parallel * (1 + choice.snapshots)
+    states = slots * (1 + choice.snapshots)
     stored = model.state.per_token() * context + model.state.per_sequence * states
     assert stored == pytest.approx(sizes["KV"] + sizes["RS"], abs=0.02 * MIB)
     allocated = sum(sizes.values())

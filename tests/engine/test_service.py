@@ -245,7 +245,8 @@ def test_memory_for_few_serves_many(run: Run[Any], tmp_path: Path) -> None:
 def test_a_death_under_load_costs_those_that_ran(run: Run[Any], tmp_path: Path) -> None:
     async def play() -> None:
         engine = await ready(engine_of(script(tmp_path, *RULES)))
-        tasks = await begun(engine, *[Request("for ever")] * 2, *[Request("x")] * 6)
+        endless = (Request("1 for ever"), Request("2 for ever"))
+        tasks = await begun(engine, *endless, *[Request("x")] * 6)
         await asyncio.sleep(0.1)
         assert engine._supervisor is not None
         os.kill((await engine._supervisor.worker()).pid, signal.SIGKILL)

@@ -82,6 +82,8 @@ def test_every_flag_at_once(tmp_path: Path) -> None:
         "--gpu-layers": "0",
         "--flash-attn": "off",
         "--draft-max": "3",
+        "--max-gap-ms": "100",
+        "--cache-ram": "100M",
         "--cache-type-k": "q8_0",
         "--cache-type-v": "bf16",
         "--batch-size": "512",

@@ -17,7 +17,7 @@ _SIZE = re.compile(r"(KV|RS|compute|output) buffer size = +([\d.]+) MiB")
 
 
 def main(
-    file: str, context: int, flash_attention: int, parallel: int, drafts: int, snapshots: int
+    file: str, context: int, flash_attention: int, slots: int, rows: int, snapshots: int
 ) -> None:
     """Loads the model, makes a context as the backend does, and prints the sizes."""
     lines: list[str] = []
@@ -33,8 +33,8 @@ def main(
     params.n_ctx = context
     params.n_batch = 512
     params.n_ubatch = 256
-    params.n_seq_max = parallel
-    params.n_outputs_max = parallel + drafts
+    params.n_seq_max = slots
+    params.n_outputs_max = rows
     params.n_rs_seq = snapshots
     params.kv_unified = True
     params.swa_full = True

@@ -3,13 +3,17 @@
 from collections.abc import Callable, Sequence
 
 from hubserve_engine.backends.base import Backend
+from hubserve_engine.pace import Pace
 from hubserve_engine.profiles import Profile
 from hubserve_engine.prompt.template import ChatTemplate
 from hubserve_engine.types import Completed, Delta, Event, Finished, Request, Sampling
 from hubserve_engine.worker.generation import Generation
 from hubserve_engine.worker.intake import Intake
+from hubserve_engine.worker.keeper import Keeper
 from hubserve_engine.worker.loop import Loop
 from hubserve_engine.worker.protocol import Failed, Step
+
+MAX_GAP = 0.2
 
 
 def intake(
@@ -31,11 +35,12 @@ def intake(
 class Bench:
     """One loop over one backend, emptied first. `steps` and `failures` are what it sent."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, *, keeper: Keeper | None = None) -> None:
         for slot in range(backend.capabilities.slots):
             backend.remove(slot)
         self.intake = intake(backend)
-        self.loop = Loop(backend, self._send)
+        self.keeper = keeper or Keeper(backend, max_gap=MAX_GAP)
+        self.loop = Loop(backend, self._send, pace=Pace(beside=MAX_GAP), keeper=self.keeper)
         self.steps: list[Step] = []
         self.failures: list[Failed] = []
         self.on_step: Callable[[Step], None] = lambda _step: None

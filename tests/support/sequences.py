@@ -1,5 +1,7 @@
 """Sequences that need no model, for tests of what orders them."""
 
+from collections.abc import Iterable
+
 from hubserve_engine.channels import ChannelSplitter
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.transcript import Transcript
@@ -19,8 +21,8 @@ def sequence(
     *,
     arrival: int = 0,
     limit: int = 1 << 20,
-    leader: Sequence | None = None,
     reuse: bool = True,
+    pauses: Iterable[int] = (),
 ) -> Sequence:
     return Sequence(
         prompt,
@@ -28,6 +30,6 @@ def sequence(
         sampler=NoSampler(),
         transcript=Transcript(0, ChannelSplitter(None, thinking_open=False), ()),
         limit=limit,
-        leader=leader,
         reuse=reuse,
+        pauses=pauses,
     )

@@ -26,6 +26,7 @@ def order(
         chat_template=template,
         reasoning="auto",
         reasoning_format="auto",
+        max_gap=0.2,
     )
 
 

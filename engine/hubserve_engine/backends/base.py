@@ -20,13 +20,15 @@ class NoRoom(Exception):
 class BackendConfig:
     """How to load: files (a split model's parts in order), sizes in tokens, -1 layers for all.
 
-    `drafts` are the guesses that a step may verify, of all sequences together; `snapshots` the
-    earlier states that a recurrent model keeps of each sequence, so that guesses can be taken back.
+    `parallel` sequences run at the same time; `spare` further slots are for what is kept. `drafts`
+    are the guesses that a step may verify, of all sequences together; `snapshots` the earlier
+    states that a recurrent model keeps of each sequence, so that guesses can be taken back.
     """
 
     files: tuple[str, ...]
     context_length: int
     parallel: int
+    spare: int = 0
     batch: int = 512
     micro_batch: int = 256
     threads: int = 1
@@ -42,17 +44,19 @@ class BackendConfig:
 class Capabilities:
     """What the state allows. Sizes are in tokens.
 
-    `context_length` is shared by all slots. `max_rows` is how often a step may sample, once for
-    each sequence and once for each guess. `truncate`: a slot can be cut back to any shorter length.
-    `restore_truncates`: so can one that `load` has filled; what is saved of a sliding window is no
-    more than the window. `rollback`: of the tokens that a slot got in its last step so many can be
-    cut off again, but never the first. `fork`: "whole" copies a slot as it stands (a recurrent
-    state has no past), "none" cannot copy. `min_chunk`: prompt chunks of at least this many tokens
-    give the same numbers however the prompt is cut. `threads` is the most that can be of use.
+    `context_length` is shared by all slots, of which `parallel` may be in a step. `max_rows` is how
+    often a step may sample, once for each sequence and once for each guess. `truncate`: a slot can
+    be cut back to any shorter length. `restore_truncates`: so can one that `load` has filled; what
+    is saved of a sliding window is no more than the window. `rollback`: of the tokens that a slot
+    got in its last step so many can be cut off again, but never the first. `fork`: "whole" copies a
+    slot as it stands (a recurrent state has no past), "none" cannot copy. Prompt chunks of at least
+    `min_chunk` tokens give the same numbers however the prompt is cut, if that is at multiples of
+    `chunk_multiple`. `threads` is the most that can be of use.
     """
 
     context_length: int
     slots: int
+    parallel: int
     max_batch: int
     max_rows: int
     truncate: bool
@@ -60,6 +64,7 @@ class Capabilities:
     rollback: int
     fork: Literal["whole", "none"]
     min_chunk: int = 1
+    chunk_multiple: int = 1
     threads: int = 1
 
 
@@ -165,6 +170,11 @@ class Backend(Protocol):
     def truncate(self, slot: int, length: int) -> bool:
         """Cut a slot back, as `truncate` and `rollback` of the capabilities allow. False: this
         state cannot be cut there, and nothing has changed."""
+        ...
+
+    def mark(self, slot: int) -> bool:
+        """Let a slot that cannot be cut back be cut back to its present length, later, and so its
+        copies. False: not possible."""
         ...
 
     def fork(self, source: int, target: int) -> bool:

@@ -111,7 +111,8 @@ class ScriptedBackend:
             raise LoadError(self._script.load_error)
         self.capabilities = Capabilities(
             context_length=self._script.context or config.context_length,
-            slots=config.parallel,
+            slots=config.parallel + config.spare,
+            parallel=config.parallel,
             max_batch=config.batch,
             max_rows=config.parallel + config.drafts,
             truncate=not self._script.recurrent,
@@ -134,7 +135,7 @@ class ScriptedBackend:
         )
         self._kind = Kind(self._script.recurrent, self._script.window, config.snapshots)
         self.state_key = f"scripted {self._kind}"
-        self._slots = [Slot(self._kind) for _ in range(config.parallel)]
+        self._slots = [Slot(self._kind) for _ in range(self.capabilities.slots)]
         self._pending: list[Chunk] = []
         self._saved = bytearray()
 
@@ -217,6 +218,10 @@ class ScriptedBackend:
 
     def truncate(self, slot: int, length: int) -> bool:
         return self._slots[slot].truncate(length)
+
+    def mark(self, slot: int) -> bool:
+        self._slots[slot].mark()
+        return True
 
     def fork(self, source: int, target: int) -> bool:
         assert not self._slots[target].tokens, "the target of a copy is not empty"

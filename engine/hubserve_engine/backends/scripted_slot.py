@@ -24,12 +24,14 @@ class Kind:
 class Slot:
     """A sequence's tokens, of which those before `first` were not in the state that was loaded.
 
-    `last` of them came in the last step, none if they were copied or cut since."""
+    `last` of them came in the last step, none if they were copied or cut since. `marks` are lengths
+    to which it can be cut back in any case."""
 
     kind: Kind
     tokens: list[int] = field(default_factory=list)
     first: int = 0
     last: int = 0
+    marks: frozenset[int] = frozenset()
 
     def append(self, tokens: Sequence[int]) -> None:
         self.tokens.extend(tokens)
@@ -38,20 +40,24 @@ class Slot:
     def truncate(self, length: int) -> bool:
         assert length <= len(self.tokens), f"cut to {length} of {len(self.tokens)}"
         back = len(self.tokens) - length
-        if self.kind.recurrent and back and length:
+        if self.kind.recurrent and back and length and length not in self.marks:
             if back > min(self.kind.snapshots, self.last - 1):
                 return False
             self.last = 0
         if self.first and 0 < length < self.first + self.kind.window - 1:
             return False
         del self.tokens[length:]
+        self.marks = frozenset(mark for mark in self.marks if mark <= length)
         if not self.tokens:
             self.first = 0
         return True
 
+    def mark(self) -> None:
+        self.marks |= {len(self.tokens)}
+
     def fork(self) -> "Slot":
         self.last = 0
-        return Slot(self.kind, list(self.tokens), self.first)
+        return Slot(self.kind, list(self.tokens), self.first, marks=self.marks)
 
     def size(self) -> int:
         return _HEAD.size + 4 * len(self.tokens) if self.tokens else 0

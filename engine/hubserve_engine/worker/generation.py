@@ -55,5 +55,6 @@ class Generation:
                 predicted_ms=max(self._last - middle, 0.0) * 1000,
                 draft_n=self._guessed,
                 draft_n_accepted=self._right,
+                cache_tier=first.tier,
             ),
         )

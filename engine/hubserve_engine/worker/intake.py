@@ -67,7 +67,7 @@ class Intake:
         if isinstance(request.prompt, Chat):
             stops += self.profile.stops
         generation = Generation(id, request, [])
-        leader = None
+        pauses = self._pauses(tokens) if request.cache_prompt else []
         for index in range(request.n):
             sequence = Sequence(
                 tokens,
@@ -75,12 +75,23 @@ class Intake:
                 sampler=self._backend.sampler(_for_choice(sampling, index), tokens),
                 transcript=Transcript(index, self._splitter(request, thinking_open), stops),
                 limit=limit,
-                leader=leader,
                 reuse=request.cache_prompt,
+                pauses=pauses,
             )
-            leader = leader or sequence
             generation.choices.append(sequence)
         return generation
+
+    def _pauses(self, tokens: list[int]) -> list[int]:
+        """Where a state that cannot be cut back everywhere is to be marked: behind the first
+        message, which others may share, and behind the last one, where the next turn goes on."""
+        capabilities = self._backend.capabilities
+        if capabilities.truncate and capabilities.restore_truncates:
+            return []
+        most = len(tokens) - capabilities.min_chunk
+        ends = [i + 1 for i, token in enumerate(tokens) if token in self._backend.end_tokens]
+        borders = (min(ends, default=most), min(max(ends, default=most), most))
+        multiple = capabilities.chunk_multiple
+        return [n // multiple * multiple for n in borders if n >= capabilities.min_chunk]
 
     def _tokenize(self, request: Request, wanted: Callable[[], bool]) -> tuple[list[int], bool]:
         """The prompt's tokens, and whether it ends inside thinking.

@@ -15,11 +15,13 @@ from hubserve_engine.crew import Crew
 from hubserve_engine.drafting import Drafter
 from hubserve_engine.errors import EngineError
 from hubserve_engine.pace import Pace
+from hubserve_engine.prefix_cache import Holding
 from hubserve_engine.scheduler import Admission, Scheduler, Work
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.types import Delta, Finished, FinishReason
 from hubserve_engine.worker.failures import failure
 from hubserve_engine.worker.generation import Generation
+from hubserve_engine.worker.keeper import Keeper
 from hubserve_engine.worker.protocol import Failed, Item, Step
 
 
@@ -48,20 +50,24 @@ class Loop:
         backend: Backend,
         send: Callable[[Step | Failed], None],
         *,
+        pace: Pace,
+        keeper: Keeper,
         preserved: frozenset[int] = frozenset(),
     ) -> None:
         capabilities = backend.capabilities
         self._backend = backend
         self._send = send
-        self._pace = Pace()
+        self._pace = pace
+        self._keeper = keeper
         self._crew = Crew(capabilities.threads)
         self._drafter = Drafter(capabilities)
         self._scheduler = Scheduler(
-            slots=capabilities.slots,
+            parallel=capabilities.parallel,
             capacity=capabilities.context_length,
             max_batch=capabilities.max_batch,
             min_chunk=capabilities.min_chunk,
-            truncate=capabilities.truncate,
+            multiple=capabilities.chunk_multiple,
+            cache=self._keeper.cache,
         )
         self._inbox: SimpleQueue[Generation | int | _Stop] = SimpleQueue()
         self._generations: dict[int, Generation] = {}
@@ -95,9 +101,13 @@ class Loop:
         """Take in what has come; wait for something when there is nothing to do."""
         while True:
             try:
-                message = self._inbox.get(block=self._scheduler.idle)
+                message = self._inbox.get_nowait()
             except Empty:
-                return True
+                if not self._scheduler.idle:
+                    return True
+                if self._keeper.tidy():
+                    continue
+                message = self._inbox.get()
             if isinstance(message, _Stop):
                 if message.error is not None:
                     raise message.error
@@ -133,19 +143,29 @@ class Loop:
         if self._events:
             self._send(Step(self._events))
             self._events = []
+        self._keeper.save(beside=not self._scheduler.idle)
 
     def _admit(self, admission: Admission) -> None:
-        sequence, slot = admission.sequence, admission.slot
+        sequence, slot, source = admission.sequence, admission.slot, admission.source
         self._owners[sequence].began(time.perf_counter())
-        holds = admission.reused > 0
-        if admission.source is not None:
+        if admission.evicted is not None:
+            self._keeper.rescue(admission.evicted)
+        if source is None or source.slot != slot:
             self._backend.remove(slot)
-            holds = self._backend.fork(admission.source, slot)
-        if holds and self._backend.capabilities.truncate:
-            holds = self._backend.truncate(slot, admission.reused)
-        if not holds:
+        if source is not None and self._fill(slot, source, admission.reused):
+            sequence.hold(admission.reused, source.tier, source.marks)
+        else:
             self._backend.remove(slot)
-        sequence.hold(admission.reused if holds else 0)
+            sequence.hold(0)
+
+    def _fill(self, slot: int, source: Holding, length: int) -> bool:
+        """Have the first `length` tokens of a holding in a slot, which is its own or empty."""
+        whole = source.length
+        if source.slot is None:
+            there = self._keeper.restore(source, slot)
+        else:
+            there = source.slot == slot or self._backend.fork(source.slot, slot)
+        return there and (length == whole or self._backend.truncate(slot, length))
 
     def _launch(self) -> list[Work]:
         """Start a step that fits, making room as long as it does not."""
@@ -164,12 +184,14 @@ class Loop:
                 if any(work.drafts for work in works):
                     guessing = False  # nobody gives way to what is only guessed
                     continue
-                slot = self._scheduler.make_room()
-                if slot is None:
+                evicted = self._scheduler.make_room()
+                if evicted is None:
                     (sequence,) = self._scheduler.running
                     self._finish(sequence, "length")
                     return []
-                self._backend.remove(slot)
+                if evicted.holding is not None:
+                    self._keeper.rescue(evicted.holding)
+                self._backend.remove(evicted.slot)
                 continue
             return works
 
@@ -201,11 +223,24 @@ class Loop:
     def _advance(self, works: list[Work], sampled: list[list[Sampled]], now: float) -> None:
         results = iter(sampled)
         for work in works:
-            work.sequence.cached += work.count
-            if work.last:
-                written = next(results)
-                if work.sequence in self._owners:  # another choice may have ended its request
-                    self._write(work, written, now)
+            sequence = work.sequence
+            written = next(results) if work.last else None
+            if sequence not in self._owners:
+                continue  # another choice has ended its request
+            sequence.cached += work.count
+            if sequence.cached in sequence.pauses:
+                self._mark(sequence)
+            if written is not None:
+                if len(sequence.tokens) == sequence.prompt_length:
+                    self._keeper.note(sequence)
+                self._write(work, written, now)
+
+    def _mark(self, sequence: Sequence) -> None:
+        """Let the slot be cut back to where it is now, if that needs anything at all."""
+        assert sequence.slot is not None
+        if self._backend.capabilities.truncate or self._backend.mark(sequence.slot):
+            sequence.mark()
+            self._keeper.marked(sequence)
 
     def _write(self, work: Work, sampled: list[Sampled], now: float) -> None:
         """Take what was sampled, up to a token that ends the choice; the slot keeps no more."""
@@ -232,7 +267,7 @@ class Loop:
         assert sequence.slot is not None
         if not self._backend.truncate(sequence.slot, sequence.cached):
             self._backend.remove(sequence.slot)
-            sequence.cached = 0  # it is read again
+            sequence.hold(0)  # it is read again
 
     def _accept(self, sequence: Sequence, sampled: Sampled, now: float) -> FinishReason | None:
         """One more token of a choice; why it is the last one, if it is."""

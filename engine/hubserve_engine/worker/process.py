@@ -10,11 +10,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.drafting import Drafter
 from hubserve_engine.errors import EngineError, LoadError, PromptError
+from hubserve_engine.pace import Pace
+from hubserve_engine.prefix_store.folder import CacheUnusable
+from hubserve_engine.prefix_store.store import PrefixStore
 from hubserve_engine.profiles import choose
 from hubserve_engine.prompt import default
 from hubserve_engine.prompt.template import ChatTemplate
@@ -23,6 +27,7 @@ from hubserve_engine.worker.account import account
 from hubserve_engine.worker.channel import Channel
 from hubserve_engine.worker.failures import failure
 from hubserve_engine.worker.intake import Intake
+from hubserve_engine.worker.keeper import Keeper
 from hubserve_engine.worker.loop import Loop
 from hubserve_engine.worker.reader import Reader
 
@@ -55,10 +60,19 @@ def main(descriptor: int, backend: str | None = None) -> None:
         except EngineError as error:
             channel.send(failure(None, error))
             return
-        loop = Loop(model, channel.send, preserved=_layout_tokens(model, intake))
+        store = _store(load, model)
+        keeper = Keeper(model, max_gap=load.max_gap, memory=load.memory, store=store)
+        loop = Loop(
+            model,
+            channel.send,
+            pace=Pace(beside=load.max_gap),
+            keeper=keeper,
+            preserved=_layout_tokens(model, intake),
+        )
         channel.send(ready)
         Reader(channel, model, intake, loop).start(messages)
         loop.run()
+        keeper.flush(_FLUSH_SECONDS)
 
 
 @contextmanager
@@ -122,6 +136,17 @@ def _load(load: protocol.Load, channel: Channel) -> tuple[Backend, Intake, proto
         notices=notices,
     )
     return backend, intake, ready
+
+
+def _store(load: protocol.Load, backend: Backend) -> PrefixStore | None:
+    disk = load.disk
+    if disk is None:
+        return None
+    try:
+        return PrefixStore(Path(disk.folder), f"{disk.weights} {backend.state_key}", disk.limit)
+    except CacheUnusable as error:
+        print(f"hubserve worker: no prefixes are kept: {error}", file=sys.stderr, flush=True)
+        return None
 
 
 def _layout_tokens(backend: Backend, intake: Intake) -> frozenset[int]:

@@ -41,7 +41,8 @@ class TooLong(Exception):
 class Load(msgspec.Struct, tag=True, frozen=True):
     """The first message: which backend, and what the requests' defaults are.
 
-    `chat_template` replaces the model's own. Without `disk` no prefixes are kept there.
+    `chat_template` replaces the model's own. Without `disk` no prefixes are kept there; `memory`
+    is how many bytes may be in copies beside the context. `max_gap` is in seconds.
     """
 
     backend: str
@@ -50,6 +51,8 @@ class Load(msgspec.Struct, tag=True, frozen=True):
     chat_template: str | None
     reasoning: ReasoningSwitch
     reasoning_format: ReasoningFormat
+    max_gap: float
+    memory: int = 0
     disk: DiskCache | None = None
 
 

@@ -60,6 +60,8 @@ TO_WORKER: list[protocol.ToWorker] = [
         "{{ x }}",
         "auto",
         "none",
+        0.2,
+        2**30,
         DiskCache("/cache", 2**40, "abc"),
     ),
     protocol.Generate(1, Request(CHAT, stop=("a", "b"), n=3, logprobs=0, max_tokens=7)),

@@ -24,6 +24,10 @@ from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
 from hubserve_engine.types import Sampling
 
 _FORBIDDEN = float("-inf")
+_MIN_CHUNK = 8
+"""The kernels for fewer rows round otherwise."""
+_CHUNK_MULTIPLE = 4
+"""Those for K-quants take rows by fours, and round the ones that are left over otherwise."""
 
 
 class LlamaCppBackend:
@@ -39,14 +43,16 @@ class LlamaCppBackend:
         self.end_tokens = self._model.end_tokens()
         self.capabilities = Capabilities(
             context_length=self._context.length,
-            slots=config.parallel,
+            slots=config.parallel + config.spare,
+            parallel=config.parallel,
             max_batch=self._context.batch,
             max_rows=self._context.max_rows,
             truncate=not self._model.recurrent,
             restore_truncates=not (self._model.recurrent or self._model.window),
             rollback=self._context.rollback,
             fork="whole",
-            min_chunk=8,
+            min_chunk=_MIN_CHUNK,
+            chunk_multiple=_CHUNK_MULTIPLE,
             threads=config.threads,
         )
         self.state_key = self._context.state_key
@@ -150,6 +156,9 @@ class LlamaCppBackend:
 
     def truncate(self, slot: int, length: int) -> bool:
         return self._context.truncate(slot, length)
+
+    def mark(self, slot: int) -> bool:
+        return self._context.mark(slot)
 
     def fork(self, source: int, target: int) -> bool:
         return self._context.fork(source, target)

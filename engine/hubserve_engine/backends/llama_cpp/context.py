@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hubserve_engine.backends.base import BackendConfig, Chunk, NoRoom
 from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.marks import Marks
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.state import State, key
 from hubserve_engine.errors import LoadError
@@ -48,7 +49,8 @@ class Context:
             self.rollback = int(llama.llama_n_rs_seq(self.handle))
         self._past = _Past(self.rollback) if model.recurrent else None
         self._rows: dict[int, Row] = {}
-        self._batch = _Batch(self.batch, config.parallel)
+        self._marks = Marks(self.handle, self._memory)
+        self._batch = _Batch(self.batch, config.parallel + config.spare)
 
     def _allocate(self, length: int) -> tuple[Any, int]:
         wanted = length
@@ -70,7 +72,7 @@ class Context:
         params.n_ctx = length
         params.n_batch = config.batch
         params.n_ubatch = config.micro_batch
-        params.n_seq_max = config.parallel
+        params.n_seq_max = config.parallel + config.spare
         # Otherwise the worst case is reserved: a row of the whole vocabulary for every batch token.
         params.n_outputs_max = config.parallel + config.drafts
         # Taken as 0 where the architecture cannot do it.
@@ -121,6 +123,9 @@ class Context:
             self._rows[address] = view
         return view
 
+    def mark(self, slot: int) -> bool:
+        return self._marks.add(slot)
+
     def truncate(self, slot: int, length: int) -> bool:
         if self._past is not None:
             return self._roll_back(slot, length, self._past)
@@ -135,18 +140,25 @@ class Context:
         back = int(llama.llama_memory_seq_pos_max(self._memory, slot)) + 1 - length
         if length and back:
             if not past.reaches(slot, back):
-                return False
+                if not self._marks.restore(slot, length):
+                    return False
+                past.forget(slot)
+                return True
             past.cut(slot)
         return bool(llama.llama_memory_seq_rm(self._memory, slot, length, -1))
 
     def fork(self, source: int, target: int) -> bool:
         if self._past is not None and not self._past.copied(source, target):
             state = self.state.save(source)  # which is right at any time
-            return state is not None and self.state.load(target, state)
-        llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+            if state is None or not self.state.load(target, state):
+                return False
+        else:
+            llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+        self._marks.copy(source, target)
         return True
 
     def remove(self, slot: int) -> None:
+        self._marks.remove(slot)
         llama.llama_memory_seq_rm(self._memory, slot, -1, -1)
         if self._past is not None:
             self._past.forget(slot)

@@ -1,0 +1,217 @@
+"""What becomes of states beyond their slots: copies in host memory, and on disk.
+
+A state that loses its slot is copied to memory if reading it again would take long. A long prompt
+goes to the disk as soon as it is read, so that it outlives this process however that ends; and what
+was written after it when there is nothing else to do. To copy a state holds up the steps, so beside
+a running stream only those are copied that take less than its gap between two tokens.
+"""
+
+import time
+from collections import deque
+from queue import Empty, SimpleQueue
+
+from hubserve_engine.backends.base import Backend
+from hubserve_engine.prefix_cache import Holding, PrefixCache
+from hubserve_engine.prefix_store.store import Entry, PrefixStore
+from hubserve_engine.prefix_store.writer import PrefixWriter
+from hubserve_engine.radix_tree import Tokens, common_length
+from hubserve_engine.sequence import Sequence
+
+_WORTH_MEMORY, _WORTH_FILE = 64, 256
+"""Fewer tokens are as soon read again."""
+_GROWN = 8
+"""A prefix that is on disk is written again once it has grown by this part."""
+_RATE = 1e9
+"""Bytes a second that are copied, before it was measured."""
+_WAIT = 0.02
+
+
+class Keeper:
+    """For the thread that owns the backend. `memory` is for copies, in bytes; without a `store`
+    nothing goes to the disk. `max_gap` is in seconds."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        max_gap: float,
+        memory: int = 0,
+        store: PrefixStore | None = None,
+    ) -> None:
+        capabilities = backend.capabilities
+        self._backend = backend
+        self._restorable = capabilities.restore_truncates
+        self._memory = memory
+        self._max_gap = max_gap
+        self._rate = _RATE
+        self.cache = PrefixCache(
+            range(capabilities.slots),
+            truncate=capabilities.truncate,
+            multiple=capabilities.chunk_multiple,
+        )
+        self._store = store
+        self._written: SimpleQueue[Entry] = SimpleQueue()
+        self._writer = PrefixWriter(store, self._written.put) if store else None
+        self._handed: deque[Tokens] = deque(maxlen=3)  # that may be in the writer's hands
+        self._noted: deque[Sequence] = deque()
+        for entry in store.entries() if store else ():
+            self._add_file(entry)
+
+    def rescue(self, holding: Holding) -> None:
+        """Its slot is about to be emptied: keep a copy of it in memory, if it is worth that."""
+        tokens = holding.tokens[: self._length(holding)]
+        covered = max(self.cache.covered(tokens, tier) for tier in ("host", "disk"))
+        if holding.slot is None or len(tokens) - covered < _WORTH_MEMORY:
+            return
+        size = self._backend.state_size(holding.slot)
+        if size > self._memory or not self._is_quick(size):
+            return
+        cut = len(tokens) < holding.length
+        if cut and not self._backend.truncate(holding.slot, len(tokens)):
+            return
+        state = self._save(holding.slot)
+        if state is None:
+            return
+        copy = Holding(tokens, "host", self._restorable, state=state, uses=holding.uses)
+        self.cache.add(copy)
+        self._shrink(keeping=copy)
+
+    def restore(self, holding: Holding, slot: int) -> bool:
+        """Fill an empty slot from a copy. One that is gone or does not fit is forgotten."""
+        state = holding.state
+        if isinstance(state, Entry):
+            assert self._store is not None
+            state = self._store.load(state)
+        if state is not None and self._backend.load(slot, state):
+            return True
+        self.cache.drop(holding)
+        return False
+
+    def note(self, sequence: Sequence) -> None:
+        """Its prompt is read: it goes to the disk soon, if it is long."""
+        if self._writer is not None and sequence.reuse:
+            self._noted.append(sequence)
+
+    def marked(self, sequence: Sequence) -> None:
+        """Its slot was marked, and holds just what a file of it should: the best time to copy it,
+        if later that would take another slot."""
+        holding = self.cache.live(sequence)
+        if self._writer is None or holding is None or not sequence.reuse:
+            return
+        if not self._restorable:
+            self._write(holding, beside=True)
+
+    def save(self, *, beside: bool) -> None:
+        """Between two steps: at most one copy, a quick one if it is `beside` running streams."""
+        if self._writer is None:
+            return
+        self._take_in()
+        if self._noted:
+            sequence = self._noted.popleft()
+            holding = self.cache.live(sequence)
+            if holding is not None:
+                self._write(holding, beside=beside)
+
+    def tidy(self) -> bool:
+        """While nothing runs: copy one prefix more to the disk. False: there is nothing to do."""
+        if self._writer is None:
+            return False
+        self._take_in()
+        for holding in self.cache.holdings("kept"):
+            if self._is_due(holding):
+                if self._writer.full:
+                    self._writer.flush(_WAIT)
+                else:
+                    self._write(holding, beside=False)
+                return True
+        return False
+
+    def flush(self, seconds: float) -> None:
+        """Let what was handed over be written."""
+        if self._writer is not None:
+            self._writer.flush(seconds)
+
+    def _write(self, holding: Holding, *, beside: bool) -> None:
+        assert self._writer is not None and holding.slot is not None
+        if not self._is_due(holding) or self._writer.full:
+            return
+        if beside and not self._is_quick(self._backend.state_size(holding.slot)):
+            return
+        holding.offered = holding.length
+        tokens = holding.tokens_held[: self._length(holding)]
+        state = self._copy(holding, len(tokens))
+        if state is not None:
+            self._handed.append(tokens)
+            self._writer.submit(tokens, state, supersede=self._restorable)
+
+    def _is_due(self, holding: Holding) -> bool:
+        """Whether so much of it is not on disk, nor on its way there, that it is to go there."""
+        length = self._length(holding)
+        if length < _WORTH_FILE or holding.offered == holding.length:
+            return False
+        tokens = holding.tokens_held[:length]
+        covered = self.cache.covered(tokens, "disk")
+        for handed in self._handed:
+            if self._restorable or len(handed) <= length:
+                covered = max(covered, common_length(handed, tokens))
+        return length - covered >= max(_WORTH_FILE, covered // _GROWN)
+
+    def _copy(self, holding: Holding, length: int) -> bytes | None:
+        """The state after the first `length` tokens of a slot, which stays as it is."""
+        slot = holding.slot
+        assert slot is not None
+        if length == holding.length:
+            return self._save(slot)
+        taken = self.cache.take_slot() if self.cache.has_empty else None
+        if taken is None:
+            return None
+        other, _ = taken
+        try:
+            there = self._backend.fork(slot, other) and self._backend.truncate(other, length)
+            return self._save(other) if there else None
+        finally:
+            self._backend.remove(other)
+            self.cache.return_slot(other)
+
+    def _save(self, slot: int) -> bytes | None:
+        began = time.perf_counter()
+        view = self._backend.save(slot)
+        if view is None:
+            return None
+        state = bytes(view)
+        self._rate = (self._rate + len(state) / (time.perf_counter() - began)) / 2
+        return state
+
+    def _is_quick(self, size: int) -> bool:
+        return size / self._rate <= self._max_gap / 2
+
+    def _length(self, holding: Holding) -> int:
+        """How much of it a prompt can have in common: all, or as much as can be cut to later."""
+        return holding.length if self._restorable else max(holding.marks, default=0)
+
+    def _take_in(self) -> None:
+        """Know what the writer has written."""
+        while True:
+            try:
+                entry = self._written.get_nowait()
+            except Empty:
+                return
+            self._add_file(entry)
+
+    def _add_file(self, entry: Entry) -> None:
+        for holding, common in list(self.cache.sharing(entry.tokens)):
+            same = common == len(holding.tokens) == len(entry.tokens)
+            shorter = self._restorable and common == len(holding.tokens)
+            if holding.tier == "disk" and (same or shorter):
+                self.cache.drop(holding)  # the longer file serves for it, too
+        self.cache.add(Holding(entry.tokens, "disk", self._restorable, state=entry))
+
+    def _shrink(self, *, keeping: Holding) -> None:
+        """Forget the copies in memory that are worth least, until the rest fits."""
+        used = sum(len(copy.state) for copy in self.cache.holdings("host"))
+        while used > self._memory:
+            least = self.cache.least("host", sparing=keeping)
+            if least is None:
+                return
+            self.cache.drop(least)
+            used -= len(least.state)
