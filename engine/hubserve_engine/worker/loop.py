@@ -13,16 +13,14 @@ from queue import Empty, SimpleQueue
 from hubserve_engine.backends.base import Backend, Chunk, NoRoom, Sampled
 from hubserve_engine.crew import Crew
 from hubserve_engine.drafting import Drafter
-from hubserve_engine.errors import EngineError
 from hubserve_engine.pace import Pace
 from hubserve_engine.prefix_cache import Holding
 from hubserve_engine.scheduler import Admission, Scheduler, Work
 from hubserve_engine.sequence import Sequence
-from hubserve_engine.types import Delta, Finished, FinishReason
-from hubserve_engine.worker.failures import failure
+from hubserve_engine.worker.answers import Answers
 from hubserve_engine.worker.generation import Generation
 from hubserve_engine.worker.keeper import Keeper
-from hubserve_engine.worker.protocol import Failed, Item, Step
+from hubserve_engine.worker.protocol import Failed, Step
 
 
 @dataclass(slots=True)
@@ -56,7 +54,6 @@ class Loop:
     ) -> None:
         capabilities = backend.capabilities
         self._backend = backend
-        self._send = send
         self._pace = pace
         self._keeper = keeper
         self._crew = Crew(capabilities.threads)
@@ -69,11 +66,8 @@ class Loop:
             multiple=capabilities.chunk_multiple,
             cache=self._keeper.cache,
         )
+        self._answers = Answers(backend, self._scheduler, send, preserved=preserved)
         self._inbox: SimpleQueue[Generation | int | _Stop] = SimpleQueue()
-        self._generations: dict[int, Generation] = {}
-        self._owners: dict[Sequence, Generation] = {}
-        self._events: list[Item] = []
-        self._preserved = preserved
         self.clock = Clock()
 
     def submit(self, generation: Generation) -> None:
@@ -113,21 +107,9 @@ class Loop:
                     raise message.error
                 return False
             if isinstance(message, int):
-                self._drop(message)
+                self._answers.drop(message)
             else:
-                self._start(message)
-
-    def _start(self, generation: Generation) -> None:
-        self._generations[generation.id] = generation
-        for sequence in generation.choices:
-            self._owners[sequence] = generation
-            self._scheduler.add(sequence)
-
-    def _drop(self, id: int) -> None:
-        generation = self._generations.pop(id, None)
-        for sequence in generation.choices if generation else ():
-            if sequence.finish_reason is None:
-                self._end(sequence)
+                self._answers.start(message)
 
     def step(self) -> None:
         """One step, and its message."""
@@ -140,14 +122,12 @@ class Loop:
             now = time.perf_counter()
             self._observe(works, now - began)
             self._advance(works, sampled, now)
-        if self._events:
-            self._send(Step(self._events))
-            self._events = []
+        self._answers.send()
         self._keeper.save(beside=not self._scheduler.idle)
 
     def _admit(self, admission: Admission) -> None:
         sequence, slot, source = admission.sequence, admission.slot, admission.source
-        self._owners[sequence].began(time.perf_counter())
+        self._answers.owner(sequence).began(time.perf_counter())
         if admission.evicted is not None:
             self._keeper.rescue(admission.evicted)
         if source is None or source.slot != slot:
@@ -187,7 +167,7 @@ class Loop:
                 evicted = self._scheduler.make_room()
                 if evicted is None:
                     (sequence,) = self._scheduler.running
-                    self._finish(sequence, "length")
+                    self._answers.finish(sequence, "length")
                     return []
                 if evicted.holding is not None:
                     self._keeper.rescue(evicted.holding)
@@ -207,7 +187,7 @@ class Loop:
             [*sequence.next_tokens(work.count), *work.drafts],
             sequence.cached,
             sequence.sampler if work.last else None,
-            self._owners[sequence].request.logprobs,
+            self._answers.owner(sequence).request.logprobs,
             len(work.drafts),
         )
 
@@ -225,7 +205,7 @@ class Loop:
         for work in works:
             sequence = work.sequence
             written = next(results) if work.last else None
-            if sequence not in self._owners:
+            if sequence not in self._answers:
                 continue  # another choice has ended its request
             sequence.cached += work.count
             if sequence.cached in sequence.pauses:
@@ -233,7 +213,7 @@ class Loop:
             if written is not None:
                 if len(sequence.tokens) == sequence.prompt_length:
                     self._keeper.note(sequence)
-                self._write(work, written, now)
+                self._answers.write(work, written, now)
 
     def _mark(self, sequence: Sequence) -> None:
         """Let the slot be cut back to where it is now, if that needs anything at all."""
@@ -241,87 +221,3 @@ class Loop:
         if self._backend.capabilities.truncate or self._backend.mark(sequence.slot):
             sequence.mark()
             self._keeper.marked(sequence)
-
-    def _write(self, work: Work, sampled: list[Sampled], now: float) -> None:
-        """Take what was sampled, up to a token that ends the choice; the slot keeps no more."""
-        sequence = work.sequence
-        if any(each.broken for each in sampled):
-            self._fail(self._owners[sequence])
-            return
-        right, reason = 0, self._accept(sequence, sampled[0], now)
-        for each in sampled[1:]:
-            if reason is not None:
-                break
-            right += 1
-            sequence.cached += 1
-            reason = self._accept(sequence, each, now)
-        if work.drafts:
-            self._owners[sequence].guessed(len(work.drafts), right)
-        if right < len(work.drafts):
-            self._take_back(sequence)
-        if reason is not None:
-            self._finish(sequence, reason)
-
-    def _take_back(self, sequence: Sequence) -> None:
-        """Cut its slot back to the tokens that are its own."""
-        assert sequence.slot is not None
-        if not self._backend.truncate(sequence.slot, sequence.cached):
-            self._backend.remove(sequence.slot)
-            sequence.hold(0)  # it is read again
-
-    def _accept(self, sequence: Sequence, sampled: Sampled, now: float) -> FinishReason | None:
-        """One more token of a choice; why it is the last one, if it is."""
-        token = sampled.token
-        generation, transcript = self._owners[sequence], sequence.transcript
-        generation.sampled(now)
-        sequence.tokens.append(token)
-        if token in self._backend.end_tokens:
-            transcript.end()
-            return "stop"
-        piece = self._backend.piece(token, special=token in self._preserved)
-        self._tell(generation, transcript.feed(piece, sampled.logprob))
-        if transcript.stop is not None or len(sequence.tokens) >= sequence.limit:
-            return "length"
-        return None
-
-    def _tell(self, generation: Generation, deltas: list[Delta]) -> None:
-        self._events.extend(Item.of(generation.id, delta) for delta in deltas)
-
-    def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
-        """A choice is complete, and perhaps its request. A stop string is the better reason."""
-        generation, transcript = self._owners[sequence], sequence.transcript
-        self._tell(generation, transcript.finish())
-        if transcript.stop is not None:
-            reason = "stop"
-        finished = Finished(
-            generation.choices.index(sequence),
-            reason,
-            transcript.completion_tokens,
-            transcript.reasoning_tokens,
-            transcript.stop,
-        )
-        sequence.finish_reason = reason
-        self._events.append(Item.of(generation.id, finished))
-        self._end(sequence)
-        if generation.done:
-            del self._generations[generation.id]
-            self._events.append(Item.of(generation.id, generation.completed()))
-
-    def _fail(self, generation: Generation) -> None:
-        """A request ends with an error, and nothing is kept of what broke it."""
-        del self._generations[generation.id]
-        for sequence in generation.choices:
-            if sequence.finish_reason is None:
-                self._end(sequence, keep=False)
-        error = EngineError(
-            "The model gave no token a finite probability. Its file may be damaged, or the"
-            " 'logit_bias' of this request may forbid all of its tokens."
-        )
-        self._send(failure(generation.id, error))
-
-    def _end(self, sequence: Sequence, *, keep: bool = True) -> None:
-        slot = self._scheduler.finish(sequence, keep=keep and sequence.reuse)
-        if slot is not None:
-            self._backend.remove(slot)
-        del self._owners[sequence]
-        sequence.sampler.close()

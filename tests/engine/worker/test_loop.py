@@ -344,7 +344,7 @@ def test_a_request_whose_numbers_are_broken_ends_with_an_error(
 
     def broken() -> list[list[Sampled]]:
         sampled = collect()
-        owners = {s.slot: owner.id for s, owner in bench.loop._owners.items()}
+        owners = {s.slot: owner.id for s, owner in bench.loop._answers._owners.items()}
         return [
             [replace(each[0], broken=True)] if owners[slot] == bad else each
             for slot, each in zip(slots, sampled, strict=True)

@@ -1,0 +1,143 @@
+"""Requests while they are written: sampled tokens in, events out, and the end of each."""
+
+from collections.abc import Callable
+
+from hubserve_engine.backends.base import Backend, Sampled
+from hubserve_engine.errors import EngineError
+from hubserve_engine.scheduler import Scheduler, Work
+from hubserve_engine.sequence import Sequence
+from hubserve_engine.types import Delta, Finished, FinishReason
+from hubserve_engine.worker.failures import failure
+from hubserve_engine.worker.generation import Generation
+from hubserve_engine.worker.protocol import Failed, Item, Step
+
+
+class Answers:
+    """For the thread that steps. `preserved` are control tokens whose text is to be seen."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        scheduler: Scheduler,
+        send: Callable[[Step | Failed], None],
+        *,
+        preserved: frozenset[int],
+    ) -> None:
+        self._backend = backend
+        self._scheduler = scheduler
+        self._send = send
+        self._preserved = preserved
+        self._generations: dict[int, Generation] = {}
+        self._owners: dict[Sequence, Generation] = {}
+        self._events: list[Item] = []
+
+    def __contains__(self, sequence: Sequence) -> bool:
+        """Whether it is not over yet."""
+        return sequence in self._owners
+
+    def owner(self, sequence: Sequence) -> Generation:
+        return self._owners[sequence]
+
+    def start(self, generation: Generation) -> None:
+        """Its choices wait for their turn."""
+        self._generations[generation.id] = generation
+        for sequence in generation.choices:
+            self._owners[sequence] = generation
+            self._scheduler.add(sequence)
+
+    def drop(self, id: int) -> None:
+        """Nobody waits for it any more; one that is unknown or over is left alone."""
+        generation = self._generations.pop(id, None)
+        for sequence in generation.choices if generation else ():
+            if sequence.finish_reason is None:
+                self._end(sequence)
+
+    def send(self) -> None:
+        """Tell what the step has brought, if it has brought anything."""
+        if self._events:
+            self._send(Step(self._events))
+            self._events = []
+
+    def write(self, work: Work, sampled: list[Sampled], now: float) -> None:
+        """Take what was sampled, up to a token that ends the choice; the slot keeps no more."""
+        sequence = work.sequence
+        if any(each.broken for each in sampled):
+            self._fail(self._owners[sequence])
+            return
+        right, reason = 0, self._accept(sequence, sampled[0], now)
+        for each in sampled[1:]:
+            if reason is not None:
+                break
+            right += 1
+            sequence.cached += 1
+            reason = self._accept(sequence, each, now)
+        if work.drafts:
+            self._owners[sequence].guessed(len(work.drafts), right)
+        if right < len(work.drafts):
+            self._take_back(sequence)
+        if reason is not None:
+            self.finish(sequence, reason)
+
+    def _take_back(self, sequence: Sequence) -> None:
+        """Cut its slot back to the tokens that are its own."""
+        assert sequence.slot is not None
+        if not self._backend.truncate(sequence.slot, sequence.cached):
+            self._backend.remove(sequence.slot)
+            sequence.hold(0)  # it is read again
+
+    def _accept(self, sequence: Sequence, sampled: Sampled, now: float) -> FinishReason | None:
+        """One more token of a choice; why it is the last one, if it is."""
+        token = sampled.token
+        generation, transcript = self._owners[sequence], sequence.transcript
+        generation.sampled(now)
+        sequence.tokens.append(token)
+        if token in self._backend.end_tokens:
+            transcript.end()
+            return "stop"
+        piece = self._backend.piece(token, special=token in self._preserved)
+        self._tell(generation, transcript.feed(piece, sampled.logprob))
+        if transcript.stop is not None or len(sequence.tokens) >= sequence.limit:
+            return "length"
+        return None
+
+    def _tell(self, generation: Generation, deltas: list[Delta]) -> None:
+        self._events.extend(Item.of(generation.id, delta) for delta in deltas)
+
+    def finish(self, sequence: Sequence, reason: FinishReason) -> None:
+        """A choice is complete, and perhaps its request. A stop string is the better reason."""
+        generation, transcript = self._owners[sequence], sequence.transcript
+        self._tell(generation, transcript.finish())
+        if transcript.stop is not None:
+            reason = "stop"
+        finished = Finished(
+            generation.choices.index(sequence),
+            reason,
+            transcript.completion_tokens,
+            transcript.reasoning_tokens,
+            transcript.stop,
+        )
+        sequence.finish_reason = reason
+        self._events.append(Item.of(generation.id, finished))
+        self._end(sequence)
+        if generation.done:
+            del self._generations[generation.id]
+            self._events.append(Item.of(generation.id, generation.completed()))
+
+    def _fail(self, generation: Generation) -> None:
+        """A request ends with an error, and nothing is kept of what broke it."""
+        del self._generations[generation.id]
+        for sequence in generation.choices:
+            if sequence.finish_reason is None:
+                self._end(sequence, keep=False)
+        error = EngineError(
+            "The model gave no token a finite probability. Its file may be damaged, or the"
+            " 'logit_bias' of this request may forbid all of its tokens."
+        )
+        self._send(failure(generation.id, error))
+
+    def _end(self, sequence: Sequence, *, keep: bool = True) -> None:
+        slot = self._scheduler.finish(sequence, keep=keep and sequence.reuse)
+        if slot is not None:
+            self._backend.remove(slot)
+        del self._owners[sequence]
+        sequence.sampler.close()
