@@ -81,14 +81,20 @@ AIMS = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What both servers are told alike."""
+    """What both servers are told alike; `computing` is what llama-bench is told, too."""
 
     context: int
     parallel: int
     threads: int
+    more: tuple[str, ...] = ()
 
+    @property
+    def computing(self) -> tuple[str, ...]:
+        return ("-t", str(self.threads), *self.more)
+
+    @property
     def flags(self) -> tuple[str, ...]:
-        return ("-c", str(self.context), "-np", str(self.parallel), "-t", str(self.threads))
+        return ("-c", str(self.context), "-np", str(self.parallel), *self.computing)
 
 
 def main() -> None:
@@ -105,8 +111,9 @@ def main() -> None:
     parser.add_argument("--runs", action="append", help="N or NAME=N, as `hubserve bench` takes it")
     parser.add_argument("--scenario", action="append", help="only this one; may be repeated")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where the page goes")
+    parser.add_argument("more", nargs="*", help="flags for all programs, after --: -- -ngl 99")
     given = parser.parse_args()
-    settings = Settings(given.ctx_size, given.parallel, given.threads)
+    settings = Settings(given.ctx_size, given.parallel, given.threads, tuple(given.more))
     seed = time.strftime("%Y%m%d%H%M%S")
     names = given.scenario or [each.name for each in SCENARIOS]
     try:
@@ -178,7 +185,7 @@ def compare(
     seed: str,
 ) -> Report:
     """Both servers with the same flags. llama-server's slots share one context, as ours do."""
-    flags = settings.flags()
+    flags = settings.flags
     theirs = [str(programs / "llama-server"), "-m", str(model), *flags, "--kv-unified"]
     nobody = (None, None, None)
     sites = servers([str(model), *flags], nobody, nobody, shlex.join([*theirs, "--port", PORT]))
@@ -192,7 +199,7 @@ def kernels(programs: Path, reports: Sequence[Report], settings: Settings) -> li
     for report in reports:
         words = shlex.split(report.servers[1].where)
         model = words[words.index("-m") + 1]
-        flags = ["-t", str(settings.threads), "-p", "512", "-n", "64", "-r", "3", "-o", "json"]
+        flags = [*settings.computing, "-p", "512", "-n", "64", "-r", "3", "-o", "json"]
         done = subprocess.run(
             [programs / "llama-bench", "-m", model, *flags], capture_output=True, text=True
         )
@@ -241,7 +248,7 @@ flags and compiler. The model is {ours.model}, if no other is named.
 
 - Machine: {machine.processor}, {machine.cores} cores, {size_text(machine.memory)} of memory
 - System: {machine.system}, Python {machine.python}
-- Both with `{shlex.join(settings.flags())}`; {theirs.label} with `--kv-unified`, too; all else
+- Both with `{shlex.join(settings.flags)}`; {theirs.label} with `--kv-unified`, too; all else
   as it is by default
 
 The two are asked the same in turns, A B, B A. A ratio is hubserve's figure to {theirs.label}'s in

@@ -115,6 +115,12 @@ def report(model: str, scenario: str, ours: list[float], theirs: list[float]) ->
     return Report("2026-11-30 05:00 UTC", "7", this_machine(), servers, (figure,))
 
 
+def test_more_flags_are_for_all_programs() -> None:
+    settings = Settings(8192, 16, 2, ("-ngl", "99"))
+    assert settings.flags == ("-c", "8192", "-np", "16", "-t", "2", "-ngl", "99")
+    assert settings.computing == ("-t", "2", "-ngl", "99")
+
+
 def test_the_page(tmp_path: Path) -> None:
     reports = [
         report("small", "one", [90.0, 98.0], [100.0, 100.0]),
