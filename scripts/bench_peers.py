@@ -216,7 +216,8 @@ def kernels(programs: Path, reports: Sequence[Report], settings: Settings) -> li
 def publish(docs: Path, reports: Sequence[Report], settings: Settings, bare: list[str]) -> None:
     """The page, its picture, and every run in JSON."""
     whole = joined(reports)
-    write(docs / "bench.json", msgspec.json.format(msgspec.json.encode(reports), indent=2) + b"\n")
+    runs = msgspec.json.format(msgspec.json.encode(reports), indent=2)
+    write(docs / "bench.json", runs.replace(str(Path.home()).encode(), b"~") + b"\n")
     draw(whole, docs / "bench.png")
     write(docs / "bench.md", page(whole, settings, bare).encode())
     say(f"written: {docs / 'bench.md'}")

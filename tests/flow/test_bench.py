@@ -74,7 +74,7 @@ def test_in_turns_with_a_server_that_it_starts(tmp_path: Path) -> None:
     done = bench(*scripted(model), "--against-command", other, *only)
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if "tok/s" in line or " s ↓" in line]
-    assert len(rows) == 3 and all(row.count(" to ") == 3 for row in rows), done.stdout
+    assert len(rows) == 3 and all(row.count("(") == 3 for row in rows), done.stdout
     assert "not started here" not in done.stdout
 
 
@@ -121,7 +121,8 @@ def test_what_is_wrong_is_one_line(arguments: list[str], code: int, said: str) -
 def test_a_server_that_dies_in_mid_run(tmp_path: Path) -> None:
     dies = {"when": "Write a long story", "say": "word", "then": "die"}
     done = bench(*scripted(script(tmp_path, dies)), "--scenario", "one")
-    assert "ended an answer: " in one_line(done, 1)
+    # Its last words may have left it or not, and with them the head of the answer.
+    assert re.search("ended an answer: .|answered 5..: .", one_line(done, 1))
 
 
 ENDLESS = {"when": "Write a long story", "say": "word ", "then": "repeat", "seconds": 0.01}

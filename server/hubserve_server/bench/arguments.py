@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from hubserve_server.bench.scenario import Running, Starting
-from hubserve_server.bench.servers import PORT, Local, Remote, Site
+from hubserve_server.bench.servers import OURS, PORT, Local, Remote, Site
 
 Scenarios = Sequence[Running | Starting]
 
@@ -84,8 +83,7 @@ def _subject(words: Sequence[str], url: str | None, key: str | None, model: str 
         raise typer.BadParameter(
             f"{words[0]!r} is no option of bench; flags of serve stand after a model."
         )
-    serve = (sys.executable, "-m", "hubserve_server", "serve", *words, "--port", PORT)
-    return Local("hubserve", serve, key, model)
+    return Local("hubserve", (*OURS, "serve", *words, "--port", PORT), key, model)
 
 
 def _other(

@@ -57,7 +57,7 @@ def number(value: float) -> str:
 
 
 def spread_text(spread: Spread) -> str:
-    return f"{number(spread.median)} ({number(spread.low)} to {number(spread.high)})"
+    return f"{number(spread.median)} ({number(spread.low)}-{number(spread.high)})"
 
 
 def show(console: Console, report: Report) -> None:
@@ -66,9 +66,9 @@ def show(console: Console, report: Report) -> None:
     table.add_column("scenario")
     table.add_column("figure")
     for server in report.servers:
-        table.add_column(server.label, justify="right")
+        table.add_column(server.label, justify="right", no_wrap=True)
     if len(report.servers) > 1:
-        table.add_column("ratio", justify="right")
+        table.add_column("ratio", justify="right", no_wrap=True)
     before = ""
     for each in report.figures:
         title = "" if each.scenario == before else each.title

@@ -7,6 +7,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -18,6 +19,9 @@ from hubserve_engine.config import CACHE_VARIABLE
 from hubserve_server.bench.client import Client
 from hubserve_server.bench.errors import BenchError
 from hubserve_server.settings import KEY_VARIABLE
+
+OURS = (sys.executable, "-m", "hubserve_server")
+"""The command `hubserve`, of this very environment."""
 
 PORT = "{port}"
 """Stands for the port in the command of a server."""
@@ -96,7 +100,8 @@ class Local:
 
     @property
     def where(self) -> str:
-        return shlex.join(self.command)
+        words = self.command
+        return shlex.join(("hubserve", *words[3:]) if words[:3] == OURS else words)
 
     @asynccontextmanager
     async def up(self) -> AsyncGenerator[Up, None]:
@@ -106,10 +111,10 @@ class Local:
             began = time.perf_counter()
             process = _start(command, self._environment(), log)
             try:
-                client = Client(
-                    f"http://127.0.0.1:{port}/v1", self.key, lambda: self._end(process, log)
-                )
-                await _until_ready(client, process)
+                url = f"http://127.0.0.1:{port}/v1"
+                client = Client(url, self.key, lambda: self._because(process, log))
+                if not await _ready(Client(url, self.key), process):
+                    raise BenchError(self._end(process, log))
                 ready = time.perf_counter() - began
                 client.model = self.model or await client.first_model()
                 yield Up(client, process.pid, began, ready)
@@ -121,16 +126,21 @@ class Local:
         others = {name: value for name, value in os.environ.items() if name not in ours}
         return others | {name: value for name, value in ours.items() if value}
 
-    def _end(self, process: "subprocess.Popen[bytes]", log: IO[bytes]) -> str | None:
-        """What ended the process, if it has ended or does so now."""
+    def _because(self, process: "subprocess.Popen[bytes]", log: IO[bytes]) -> str | None:
+        """What ended the process, if it has ended or is about to: a connection breaks before."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(1.0)
-            log.seek(max(0, log.seek(0, os.SEEK_END) - LAST_WORDS))
-            lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line]
-            how = f"with exit code {code}" if code >= 0 else f"by signal {-code}"
-            said = f"; its last words: {lines[-1].strip()}" if lines else ""
-            return f"{self.label} ended {how}{said}"
+            process.wait(1.0)
+            return self._end(process, log)
         return None
+
+    def _end(self, process: "subprocess.Popen[bytes]", log: IO[bytes]) -> str:
+        """How the process, which has ended, did so."""
+        code = process.returncode
+        log.seek(max(0, log.seek(0, os.SEEK_END) - LAST_WORDS))
+        lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line]
+        how = f"with exit code {code}" if code >= 0 else f"by signal {-code}"
+        said = f"; its last words: {lines[-1].strip()}" if lines else ""
+        return f"{self.label} ended {how}{said}"
 
 
 def free_port() -> int:
@@ -156,24 +166,21 @@ def _start(
         raise BenchError(f"{command[0]!r} cannot be started: {error.strerror}.") from error
 
 
-async def _until_ready(client: Client, process: "subprocess.Popen[bytes]") -> None:
-    """However long it takes, as long as the process lives: a model may have to be fetched.
+async def _ready(client: Client, process: "subprocess.Popen[bytes]") -> bool:
+    """Waits, however long it takes, as a model may have to be fetched; False if the process ends.
 
     A server without `/health` is ready when it lists its models.
     """
     path = "/health"
-    while True:
-        try:
+    while process.poll() is None:
+        with contextlib.suppress(BenchError):
             status, _, _ = await client.get(path)
-        except BenchError:
-            if process.poll() is not None:
-                raise
-        else:
             if status == 200:
-                return
+                return True
             if status == 404:
                 path = "/v1/models"
         await asyncio.sleep(POLL)
+    return False
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:

@@ -44,7 +44,7 @@ def test_a_server_at_a_url_and_one_that_is_started() -> None:
 def test_a_model_is_served_with_its_flags_and_its_key_is_in_no_report() -> None:
     (only,) = servers(["m.gguf", "-np", "16"], (None, "secret", None), NOBODY, None)
     assert isinstance(only, Local)
-    assert only.where.endswith("serve m.gguf -np 16 --port '{port}'")
+    assert only.where == "hubserve serve m.gguf -np 16 --port '{port}'"
     assert (only.key, "secret" in only.where) == ("secret", False)
 
 

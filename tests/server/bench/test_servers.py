@@ -59,6 +59,25 @@ def test_it_is_up_for_the_block_and_nothing_of_it_is_left() -> None:
     assert alive == []
 
 
+def test_it_is_asked_again_and_again_whether_it_is_ready() -> None:
+    """To wait for a server that does not listen yet holds up nothing: its start is timed."""
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0.01)
+
+    async def run() -> None:
+        turning = asyncio.create_task(turn())
+        async with local("import time; time.sleep(1)\n" + TINY, "{port}").up():
+            turning.cancel()
+
+    asyncio.run(run())
+    assert turns > 10
+
+
 def test_what_a_server_said_before_it_ended_is_passed_on() -> None:
     site = local("import sys; print('no such model'); sys.exit(3)", "{port}")
     with pytest.raises(BenchError, match="it ended with exit code 3; its last words: no such mod"):
