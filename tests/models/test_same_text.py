@@ -15,6 +15,7 @@ import httpx
 import pytest
 from tests.support.crowd import Streamed, at_once, streamed
 from tests.support.fetched import real_model
+from tests.support.nearness import is_near
 from tests.support.weights import TINY_HYBRID, TINY_LLAMA, serving
 
 TAGS = {"<think>": 100, "</think>": 100.33, "<tool_call>": 100.66, "</tool_call>": 100.99}
@@ -27,8 +28,6 @@ STOPS: tuple[list[str], ...] = (
     ["nothing", "k></tool_call><tool_c"],
     ["think>" * 4, "<tool_call><tool_call><tool_call>"],
 )
-
-TOLERANCE = 0.05
 
 WORDS = (
     *("red", "dog", "tree", "house", "river", "moon", "stone", "bread"),
@@ -98,21 +97,6 @@ def test_what_the_model_says_is_nearly_equal(client: httpx.Client) -> None:
     together = at_once(ask, range(16))
     equal = [is_near(one, other) for one, other in zip(alone, together, strict=True)]
     assert sum(equal) >= 8
-
-
-def is_near(one: list[Any], other: list[Any]) -> bool:
-    """Whether two texts are equal; as far as they are, so are their log probabilities, nearly."""
-    for mine, its in zip(one, other, strict=True):
-        likely = by_bytes(mine), by_bytes(its)
-        for token in likely[0].keys() & likely[1].keys():
-            assert abs(likely[0][token] - likely[1][token]) < TOLERANCE
-        if mine["bytes"] != its["bytes"]:
-            return False
-    return True
-
-
-def by_bytes(token: Any) -> dict[bytes, float]:
-    return {bytes(each["bytes"]): each["logprob"] for each in token["top_logprobs"]}
 
 
 @pytest.mark.model
