@@ -1,28 +1,37 @@
 """The command `hubserve cache`: what prefixes take on disk, and an end to them."""
 
 from pathlib import Path
+from typing import Annotated, Literal
 
+import typer
+
+from hubserve_engine.config import CACHE_VARIABLE
 from hubserve_engine.errors import StartError
 from hubserve_engine.prefix_store.folder import CacheUnusable, Folder, Usage, default_folder
 from hubserve_engine.units import size_text
 
 
-def show(cache: Path | None) -> None:
-    """Raises StartError."""
-    folder = Folder((cache or default_folder()).absolute())
+def cache(
+    action: Annotated[
+        Literal["show", "clear"],
+        typer.Argument(metavar="[show|clear]", help="What to do.", show_default=False),
+    ] = "show",
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, metavar="DIR", help=f"The folder. Also {CACHE_VARIABLE}."),
+    ] = None,
+) -> int:
+    """Show or clear the prefixes that are kept on disk, also while servers run."""
+    folder = Folder((cache_dir or default_folder()).absolute())
     try:
-        print(f"{folder.path}: {_text(folder.usage())}")
+        if action == "clear":
+            # Servers that run go on; what they hold in memory they keep.
+            print(f"{folder.path}: removed {_text(folder.clear())}")
+        else:
+            print(f"{folder.path}: {_text(folder.usage())}")
     except CacheUnusable as error:
         raise StartError(str(error)) from error
-
-
-def clear(cache: Path | None) -> None:
-    """Servers that run go on; what they hold in memory they keep. Raises StartError."""
-    folder = Folder((cache or default_folder()).absolute())
-    try:
-        print(f"{folder.path}: removed {_text(folder.clear())}")
-    except CacheUnusable as error:
-        raise StartError(str(error)) from error
+    return 0
 
 
 def _text(usage: Usage) -> str:

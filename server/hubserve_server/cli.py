@@ -1,327 +1,19 @@
-"""The commands `hubserve` and `serve`. Help and wrong arguments must cost no heavy import."""
+"""The programs `hubserve` and `serve`. Help and wrong arguments must cost no heavy import."""
 
-import os
 import re
 import sys
-from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import NoReturn
 
 import typer
 
-from hubserve_engine.config import CACHE_VARIABLE, EngineConfig, FlashAttention, ModelConfig
 from hubserve_engine.errors import StartError
-from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch
-from hubserve_server.arguments import (
-    aliases,
-    api_keys,
-    attention,
-    drafts,
-    hosts,
-    layers,
-    number,
-    origins,
-    size,
-)
-from hubserve_server.settings import KEY_VARIABLE, LogLevel, Settings
-
-MODEL = ModelConfig(model="")
-ENGINE = EngineConfig(model=MODEL)
-SETTINGS = Settings()
-MEBIBYTE = 1024 * 1024
-
-ModelArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="owner/repo:file.gguf, owner/repo:Q4_K_M, owner/repo, or a path to a GGUF file.",
-        show_default=False,
-    ),
-]
-
-
-def show_version(wanted: bool) -> None:
-    if wanted:
-        from importlib import metadata
-
-        print(f"hubserve {metadata.version('hubserve')}")
-        raise typer.Exit
-
-
-Version = Annotated[
-    bool,
-    typer.Option(
-        "--version",
-        callback=show_version,
-        is_eager=True,
-        metavar="",
-        show_default=False,
-        help="Show the version.",
-    ),
-]
+from hubserve_server import command
+from hubserve_server.command import Version
 
 EXAMPLE = "serve unsloth/Qwen3.5-4B-GGUF:Q4_K_M"
 HELP = {"help_option_names": ["-h", "--help"]}
 
-hubserve = typer.Typer(
-    name="hubserve",
-    context_settings=HELP,
-    help="An OpenAI-compatible inference server for your own machine.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 
-
-@hubserve.command("serve")
-def serve_command(
-    model: ModelArgument,
-    context: Annotated[
-        int,
-        typer.Option(
-            "--ctx-size",
-            "-c",
-            parser=number(0),
-            metavar="N",
-            help="Context in tokens; 0 chooses it.",
-        ),
-    ] = MODEL.context_length or 0,
-    parallel: Annotated[
-        int,
-        typer.Option(
-            "--parallel",
-            "-np",
-            parser=number(1, 256),
-            metavar="N",
-            help="Sequences at the same time.",
-        ),
-    ] = MODEL.parallel,
-    threads: Annotated[
-        int,
-        typer.Option(
-            "--threads",
-            "-t",
-            parser=number(0, 1024),
-            metavar="N",
-            help="CPU threads; 0 chooses them.",
-        ),
-    ] = MODEL.threads or 0,
-    gpu_layers: Annotated[
-        str,
-        typer.Option("--gpu-layers", "-ngl", metavar="N|all|auto", help="Layers on the GPU."),
-    ] = "auto",
-    flash_attention: Annotated[
-        FlashAttention, typer.Option("--flash-attn", "-fa", help="Flash attention.")
-    ] = MODEL.flash_attention,
-    draft_max: Annotated[
-        str,
-        typer.Option(
-            metavar="N|auto",
-            help="Tokens guessed in a step, from what the text repeats; 0 guesses none.",
-        ),
-    ] = "auto",
-    cache_type_k: Annotated[
-        CacheType, typer.Option("--cache-type-k", "-ctk", help="What keys are kept in.")
-    ] = MODEL.cache_type_k,
-    cache_type_v: Annotated[
-        CacheType, typer.Option("--cache-type-v", "-ctv", help="What values are kept in.")
-    ] = MODEL.cache_type_v,
-    batch: Annotated[
-        int,
-        typer.Option(
-            "--batch-size",
-            "-b",
-            parser=number(0, 1 << 16),
-            metavar="N",
-            help="Most tokens of a step; 0 chooses it.",
-        ),
-    ] = MODEL.batch or 0,
-    micro_batch: Annotated[
-        int,
-        typer.Option(
-            "--ubatch-size",
-            "-ub",
-            parser=number(0, 1 << 16),
-            metavar="N",
-            help="Most tokens computed at once; 0 chooses it.",
-        ),
-    ] = MODEL.micro_batch or 0,
-    alias: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--alias", metavar="NAME", help="Another name for the model; may be repeated."
-        ),
-    ] = None,
-    chat_template_file: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            dir_okay=False,
-            readable=True,
-            metavar="FILE",
-            help="A Jinja file instead of the model's.",
-        ),
-    ] = MODEL.chat_template,
-    reasoning: Annotated[
-        ReasoningSwitch, typer.Option(help="Thinking, where a request does not say.")
-    ] = MODEL.reasoning,
-    reasoning_format: Annotated[
-        ReasoningFormat,
-        typer.Option(help="auto splits thinking from the answer, none leaves it in the text."),
-    ] = MODEL.reasoning_format,
-    host: Annotated[
-        str, typer.Option(metavar="HOST", help="Name or address to listen on.")
-    ] = SETTINGS.host,
-    port: Annotated[
-        int,
-        typer.Option(
-            parser=number(0, 65535), metavar="N", help="Port to listen on; 0 is any free one."
-        ),
-    ] = SETTINGS.port,
-    api_key: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY",
-            help=f"Key that clients must send; may be repeated. Also {KEY_VARIABLE}.",
-        ),
-    ] = None,
-    cors_origins: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ORIGINS",
-            help="Web origins allowed besides local ones, such as https://chat.example or *;"
-            " commas separate them, and it may be repeated.",
-        ),
-    ] = None,
-    allowed_hosts: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOSTS",
-            help="Host names accepted besides local ones, or *; beyond the loopback a key lets in"
-            " every name. Commas separate them, and it may be repeated.",
-        ),
-    ] = None,
-    max_queue: Annotated[
-        int,
-        typer.Option(
-            parser=number(0),
-            metavar="N",
-            help="Requests that may wait beyond those that run.",
-        ),
-    ] = ENGINE.max_queue,
-    max_body: Annotated[
-        int,
-        typer.Option(parser=number(1), metavar="MIB", help="Largest request body, in MiB."),
-    ] = SETTINGS.max_body // MEBIBYTE,
-    max_gap_ms: Annotated[
-        int,
-        typer.Option(
-            parser=number(1, 10_000),
-            metavar="MS",
-            help="Longest pause of a running stream while prompts are read.",
-        ),
-    ] = round(MODEL.max_gap * 1000),
-    cache_ram: Annotated[
-        int,
-        typer.Option(
-            parser=size,
-            metavar="SIZE",
-            show_default="1GiB",
-            help="Memory for prefixes that lost their place in the context; 0 for none.",
-        ),
-    ] = ENGINE.cache_memory,
-    cache_dir: Annotated[
-        Path | None,
-        typer.Option(
-            file_okay=False,
-            metavar="DIR",
-            help=f"Where prefixes are kept over a restart. Also {CACHE_VARIABLE}.",
-        ),
-    ] = ENGINE.cache_dir,
-    cache_disk: Annotated[
-        int,
-        typer.Option(
-            parser=size,
-            metavar="SIZE",
-            show_default="4GiB",
-            help="How much of the disk prefixes may take, such as 4GiB or 500M; 0 keeps none.",
-        ),
-    ] = ENGINE.cache_disk,
-    log_level: Annotated[LogLevel, typer.Option(help="What the log shows.")] = SETTINGS.log_level,
-    backend: Annotated[Literal["llama_cpp", "scripted"], typer.Option(hidden=True)] = (
-        ENGINE.backend
-    ),
-    version: Version = False,
-) -> int:
-    """Serve a model over the OpenAI API, until Ctrl-C."""
-    config = EngineConfig(
-        model=ModelConfig(
-            model=model,
-            aliases=aliases(alias or ()),
-            context_length=context or None,
-            parallel=parallel,
-            threads=threads or None,
-            gpu_layers=layers(gpu_layers),
-            draft_max=drafts(draft_max),
-            max_gap=max_gap_ms / 1000,
-            flash_attention=attention(flash_attention, cache_type_v),
-            cache_type_k=cache_type_k,
-            cache_type_v=cache_type_v,
-            batch=batch or None,
-            micro_batch=micro_batch or None,
-            chat_template=chat_template_file,
-            reasoning=reasoning,
-            reasoning_format=reasoning_format,
-        ),
-        max_queue=max_queue,
-        cache_dir=cache_dir,
-        cache_disk=cache_disk,
-        cache_memory=cache_ram,
-        backend=backend,
-    )
-    settings = Settings(
-        host=host,
-        port=port,
-        api_keys=api_keys(api_key or (), os.environ),
-        keys_of_environment=not api_key and KEY_VARIABLE in os.environ,
-        cors_origins=origins(cors_origins or ()),
-        allowed_hosts=hosts(allowed_hosts or ()),
-        max_body=max_body * MEBIBYTE,
-        log_level=log_level,
-    )
-    return start(config, settings)
-
-
-def start(config: EngineConfig, settings: Settings) -> int:
-    """The port first, then everything that takes time; two processes import at the same time."""
-    from hubserve_engine.worker.spawn import spawn
-    from hubserve_server.listener import listen
-
-    listener = listen(settings.host, settings.port)
-    spawned = spawn(config.backend)
-    from hubserve_engine.service import Engine
-    from hubserve_server.serving import run
-
-    return run(Engine(config, spawned=spawned), settings, listener)
-
-
-@hubserve.command("cache")
-def cache_command(
-    action: Annotated[
-        Literal["show", "clear"],
-        typer.Argument(metavar="[show|clear]", help="What to do.", show_default=False),
-    ] = "show",
-    cache_dir: Annotated[
-        Path | None,
-        typer.Option(file_okay=False, metavar="DIR", help=f"The folder. Also {CACHE_VARIABLE}."),
-    ] = ENGINE.cache_dir,
-) -> int:
-    """Show or clear the prefixes that are kept on disk, also while servers run."""
-    from hubserve_server import cache
-
-    (cache.clear if action == "clear" else cache.show)(cache_dir)
-    return 0
-
-
-@hubserve.callback()
 def options(version: Version = False) -> None:
     """Options that stand before a command; their callbacks do the work."""
 
@@ -359,15 +51,24 @@ def complain(program: str, message: str) -> NoReturn:
 def main() -> NoReturn:
     """`hubserve`"""
     from hubserve_server.bench.command import bench
+    from hubserve_server.cache import cache
 
+    app = typer.Typer(
+        context_settings=HELP,
+        help="An OpenAI-compatible inference server for your own machine.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(options)
+    app.command("serve")(command.serve)
+    app.command("cache")(cache)
     # What stands after a model is for `serve`, whose options this parser does not know.
-    passing = {**HELP, "ignore_unknown_options": True}
-    hubserve.command("bench", context_settings=passing)(bench)
-    invoke(hubserve, "hubserve")
+    app.command("bench", context_settings={**HELP, "ignore_unknown_options": True})(bench)
+    invoke(app, "hubserve")
 
 
 def serve() -> NoReturn:
     """`serve`, which is `hubserve serve`."""
     app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    app.command(context_settings=HELP)(serve_command)
+    app.command(context_settings=HELP)(command.serve)
     invoke(app, "serve")

@@ -192,7 +192,7 @@ def test_pages_of_this_machine_may_ask_and_others_may_not(client: httpx.Client) 
 PROGRAM = """
 import sys
 from hubserve_engine.config import EngineConfig, ModelConfig
-from hubserve_server.cli import start
+from hubserve_server.command import start
 from hubserve_server.settings import Settings
 model = ModelConfig(sys.argv[1], context_length=int(sys.argv[2]), threads=int(sys.argv[3]))
 sys.exit(start(EngineConfig(model), Settings(port=0, keep_alive=0.05, log_level="warning")))

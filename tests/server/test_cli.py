@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from hubserve_engine.config import EngineConfig, ModelConfig
-from hubserve_server import cli
+from hubserve_server import cli, command
 from hubserve_server.settings import KEY_VARIABLE, Settings
 
 Started = tuple[EngineConfig, Settings]
@@ -25,7 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Started]:
         calls.append((config, settings))
         return 0
 
-    monkeypatch.setattr(cli, "start", start)
+    monkeypatch.setattr(command, "start", start)
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     return calls
 
