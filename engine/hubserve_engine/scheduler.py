@@ -55,7 +55,7 @@ class Scheduler:
 
     `min_chunk`: no prompt is cut so that a smaller part comes out, nor is more taken from a kept
     prefix than leaves such a part to read; and it is cut at a `multiple` (see `Capabilities`). So
-    the numbers of a prompt do not depend on what ran before or runs beside it.
+    the numbers of a prompt do not depend on how it was cut.
     """
 
     def __init__(
