@@ -21,14 +21,8 @@ class RadixTree(Generic[H]):
         self._root: _Node[H] = _Node(_NONE, None)
         self._places: dict[H, _Node[H]] = {}
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def __iter__(self) -> Iterator[H]:
         return iter(self._places)
-
-    def __contains__(self, holder: H) -> bool:
-        return holder in self._places
 
     def insert(self, tokens: Tokens, holder: H) -> None:
         """Put a holder at the end of `tokens`, shape (n,)."""

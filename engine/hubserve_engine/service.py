@@ -1,33 +1,29 @@
 """The engine as the server sees it. `Engine.generate` is the whole story of a request."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import replace
 
-from hubserve_engine.backends.base import BackendConfig
-from hubserve_engine.catalog import Catalog, ResolvedModel
-from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig, ModelConfig
-from hubserve_engine.disk_cache import Settled, settle
+from hubserve_engine.catalog import Catalog
+from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig
+from hubserve_engine.disk_cache import settle
 from hubserve_engine.errors import (
     Busy,
     Cancelled,
     InvalidRequest,
     Loading,
     ModelNotFound,
-    StartError,
 )
 from hubserve_engine.gpus import detect_gpus
 from hubserve_engine.hardware import Hardware, detect
+from hubserve_engine.loading import loaded_model, order
 from hubserve_engine.rehearsal import scripted
-from hubserve_engine.select import Choice, choose, shrunk
+from hubserve_engine.select import choose
 from hubserve_engine.supervisor import Supervisor
-from hubserve_engine.surrogates import mended
 from hubserve_engine.threads import in_thread
-from hubserve_engine.types import Chat, Event, ModelInfo, Rendered, Request, Running, Stage
+from hubserve_engine.types import Chat, Event, ModelInfo, Rendered, Request, Stage
 from hubserve_engine.worker.handle import WorkerHandle
-from hubserve_engine.worker.protocol import Load, Ready
 from hubserve_engine.worker.spawn import Spawned
 
 
@@ -224,108 +220,16 @@ class Engine:
             choice = choose(model, await in_thread(_hardware), config.model)
         self._stage = "loading"
         disk = await in_thread(lambda: settle(config, model.files))
-        self._supervisor = Supervisor(self._order(model, choice, disk), self._spawned)
+        self._supervisor = Supervisor(order(config, model, choice, disk), self._spawned)
         ready = await self._supervisor.start()
-        self._info = _info(model, choice, disk, ready, config.model)
+        self._info = loaded_model(config.model, model, choice, disk, ready)
         self._stage = "ready"
         return self._info
 
     def _report(self, stage: Stage, sentence: str) -> None:
         self._stage, self.progress = stage, sentence
 
-    def _order(self, model: ResolvedModel, choice: Choice, disk: Settled) -> Load:
-        config = self._config.model
-        for file in map(str, model.files):
-            if file != mended(file):
-                raise StartError(f"The name of the file {file!r} is not UTF-8; rename it.")
-        template = None
-        if config.chat_template is not None:
-            try:
-                template = config.chat_template.read_text("utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise StartError(
-                    f"The chat template {str(config.chat_template)!r} cannot be read: {error}."
-                ) from error
-        return Load(
-            backend=self._config.backend,
-            config=BackendConfig(
-                files=tuple(str(file) for file in model.files),
-                context_length=choice.context_length,
-                parallel=choice.parallel,
-                spare=choice.spare,
-                batch=choice.batch,
-                micro_batch=choice.micro_batch,
-                threads=choice.threads,
-                gpu_layers=choice.gpu_layers,
-                flash_attention=choice.flash_attention,
-                drafts=choice.drafts,
-                snapshots=choice.snapshots,
-                cache_type_k=choice.cache_type_k,
-                cache_type_v=choice.cache_type_v,
-            ),
-            sampling=model.sampling,
-            chat_template=template,
-            reasoning=config.reasoning,
-            reasoning_format=config.reasoning_format,
-            max_gap=config.max_gap,
-            memory=self._config.cache_memory,
-            disk=disk.cache,
-        )
-
 
 def _hardware() -> Hardware:
     machine = detect()
     return replace(machine, gpus=detect_gpus(machine))
-
-
-def _info(
-    model: ResolvedModel, choice: Choice, disk: Settled, ready: Ready, config: ModelConfig
-) -> ModelInfo:
-    loaded = ready.loaded
-    if ready.context_length < choice.context_length:
-        choice = shrunk(model, choice, ready.context_length)
-    notices = (*model.notices, *choice.notices, *disk.notices, *ready.notices)
-    if config.reasoning != "auto" and ready.thinking_switch is None:
-        notices += (
-            f"The chat template has no switch for thinking, so --reasoning {config.reasoning}"
-            " changes nothing.",
-        )
-    return ModelInfo(
-        id=model.id,
-        aliases=tuple(dict.fromkeys((*config.aliases, *model.aliases))),
-        architecture=model.architecture,
-        name=model.name,
-        quantization=model.quantization,
-        size=model.size,
-        parameters=model.parameters or loaded.parameters,
-        vocabulary=loaded.vocabulary,
-        embedding_length=loaded.embedding_length,
-        context_length=ready.context_length,
-        context_trained=loaded.context_trained,
-        context_limit=choice.context_limit,
-        parallel=choice.parallel,
-        engine=choice.engine,
-        engine_reason=choice.engine_reason,
-        hardware=loaded.hardware,
-        draft_max=ready.draft_max,
-        running=Running(
-            threads=choice.threads,
-            gpu_layers=choice.gpu_layers,
-            flash_attention=choice.flash_attention,
-            cache_type_k=choice.cache_type_k,
-            cache_type_v=choice.cache_type_v,
-            batch=choice.batch,
-            micro_batch=choice.micro_batch,
-        ),
-        memory=choice.memory,
-        path=str(model.files[0]),
-        chat_template=ready.chat_template,
-        bos=loaded.bos,
-        eos=loaded.eos,
-        sampling=model.sampling,
-        thinking_tags=ready.thinking_tags,
-        thinking_switch=ready.thinking_switch,
-        disk=disk.use,
-        notices=notices,
-        created=int(time.time()),
-    )

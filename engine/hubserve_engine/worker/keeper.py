@@ -3,7 +3,7 @@
 A state that loses its slot is copied to memory if reading it again would take long. A long prompt
 goes to the disk as soon as it is read, so that it outlives this process however that ends; and what
 was written after it when there is nothing else to do. To copy a state holds up the steps, so beside
-a running stream only those are copied that take less than its gap between two tokens.
+a running stream only those are written that take less than half of the pause that it may have.
 """
 
 import time

@@ -13,7 +13,6 @@ import llama_cpp.llama_cpp as llama
 
 _WARNING = 3
 _ERROR = 4
-_CONTINUATION = 5
 
 _problems: deque[str] = deque(maxlen=40)
 
