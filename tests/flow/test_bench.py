@@ -137,6 +137,7 @@ def test_a_signal_leaves_nothing_running(tmp_path: Path, number: int, code: int)
     assert "Traceback" not in err
     _, alive = psutil.wait_procs(family, timeout=SAFETY)
     assert alive == []
+    assert list(tmp_path.glob("hubserve-bench-*")) == []
 
 
 def test_the_busy_loop_does_not_outlive_a_bench_that_is_killed(tmp_path: Path) -> None:
@@ -162,6 +163,7 @@ def started(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
     )
     with process:
         try:
