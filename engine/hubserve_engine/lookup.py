@@ -6,7 +6,7 @@ what the next one is worth, and to know it costs no step.
 """
 
 from array import array
-from collections.abc import Sequence as Tokens
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 SHORTEST = 3
@@ -44,7 +44,7 @@ class Lookup:
     and a few microseconds a step.
     """
 
-    def __init__(self, tokens: Tokens[int]) -> None:
+    def __init__(self, tokens: Sequence[int]) -> None:
         self._tokens = tokens
         self._indexed = 0
         self._rolling = 0

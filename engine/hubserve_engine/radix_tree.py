@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 Tokens = npt.NDArray[np.int32]
+"""Shape (n,)."""
 H = TypeVar("H")
 
 

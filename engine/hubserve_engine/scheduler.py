@@ -7,7 +7,7 @@ memory runs out the youngest gives its slot back and waits again, so that no one
 """
 
 from collections.abc import Iterator
-from collections.abc import Sequence as Tokens
+from collections.abc import Sequence as Series
 from dataclasses import dataclass
 
 from hubserve_engine.prefix_cache import Found, Holding, PrefixCache
@@ -22,7 +22,7 @@ class Work:
     sequence: Sequence
     count: int
     last: bool
-    drafts: Tokens[int] = ()
+    drafts: Series[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

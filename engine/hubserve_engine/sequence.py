@@ -2,12 +2,12 @@
 
 from bisect import insort
 from collections.abc import Iterable
-from collections.abc import Sequence as Tokens
+from collections.abc import Sequence as Series
 
 import numpy as np
-import numpy.typing as npt
 
 from hubserve_engine.lookup import Lookup
+from hubserve_engine.radix_tree import Tokens
 from hubserve_engine.transcript import Transcript
 from hubserve_engine.types import CacheTier, FinishReason, Sampler
 
@@ -24,7 +24,7 @@ class Sequence:
 
     def __init__(
         self,
-        prompt: Tokens[int],
+        prompt: Series[int],
         *,
         arrival: int,
         sampler: Sampler,
@@ -48,7 +48,7 @@ class Sequence:
         self.lookup = Lookup(self.tokens)
         self.tier: CacheTier | None = None
         self.finish_reason: FinishReason | None = None
-        self._array: npt.NDArray[np.int32] | None = None
+        self._array: Tokens | None = None
 
     @property
     def uncached(self) -> int:
@@ -56,7 +56,7 @@ class Sequence:
         return len(self.tokens) - self.cached
 
     @property
-    def array(self) -> npt.NDArray[np.int32]:
+    def array(self) -> Tokens:
         """`tokens`, shape (n,); made anew only if there are more than the last time."""
         if self._array is None or len(self._array) != len(self.tokens):
             self._array = np.array(self.tokens, np.int32)
@@ -66,7 +66,7 @@ class Sequence:
         """It runs in `slot` now."""
         self.slot = slot
 
-    def hold(self, cached: int, tier: CacheTier | None = None, marks: Tokens[int] = ()) -> None:
+    def hold(self, cached: int, tier: CacheTier | None = None, marks: Series[int] = ()) -> None:
         """Its slot holds its first `cached` tokens, taken from another in that tier."""
         self.cached = cached
         self.marks = tuple(mark for mark in marks if mark <= cached)

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
-Tokens = npt.NDArray[np.int32]
+from hubserve_engine.radix_tree import Tokens
 
 DIGEST = 16
 _MAGIC = b"hubprefx"

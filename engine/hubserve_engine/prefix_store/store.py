@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from hubserve_engine.prefix_store import file
-from hubserve_engine.prefix_store.file import Tokens
 from hubserve_engine.prefix_store.folder import Folder
+from hubserve_engine.radix_tree import Tokens
 
 logger = logging.getLogger(__name__)
 

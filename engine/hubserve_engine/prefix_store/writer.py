@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hubserve_engine.prefix_store.file import Tokens
 from hubserve_engine.prefix_store.store import Entry, PrefixStore
+from hubserve_engine.radix_tree import Tokens
 
 _WAITING = 2
 

@@ -48,6 +48,18 @@ def ask(bench: Bench, request: Request) -> tuple[str, int, str | None]:
     return text(events), timings.cache_n, timings.cache_tier
 
 
+def files(bench: Bench, store: Store) -> list[int]:
+    """How many there are after each step from now on."""
+    seen: list[int] = []
+
+    def look(_step: object) -> None:
+        bench.keeper.flush(10)
+        seen.append(len(store().entries()))
+
+    bench.on_step = look
+    return seen
+
+
 def test_a_conversation_that_lost_its_slot_goes_on_from_memory(backend: Backend) -> None:
     bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, memory=LARGE))
     answer, _, tier = ask(bench, chat(LONG))
@@ -88,13 +100,7 @@ def test_a_long_prompt_is_on_disk_while_its_answer_is_written(
     """So that it is there whatever becomes of the process."""
     keeper = Keeper(backend, max_gap=MAX_GAP, store=store())
     bench = Bench(backend, keeper=keeper)
-    seen: list[int] = []
-
-    def look(_step: object) -> None:
-        keeper.flush(10)
-        seen.append(len(store().entries()))
-
-    bench.on_step = look
+    seen = files(bench, store)
     ask(bench, Request(LONG, sampling=GREEDY, max_tokens=20))
     assert seen[3] == 1
 
@@ -112,8 +118,7 @@ def test_a_conversation_that_grows_is_one_file_where_it_can_be_cut(
     while keeper.tidy():
         pass
     keeper.flush(10)
-    files = len(store().entries())
-    assert files == (1 if backend.capabilities.restore_truncates else 2)
+    assert len(store().entries()) == (1 if backend.capabilities.restore_truncates else 2)
 
 
 def test_what_is_short_or_private_is_not_written(backend: Backend, store: Store) -> None:
@@ -144,13 +149,7 @@ def test_a_copy_too_slow_for_a_running_stream_is_left_for_later(
 ) -> None:
     keeper = Keeper(backend, max_gap=0.0, store=store())
     bench = Bench(backend, keeper=keeper)
-    seen: list[int] = []
-
-    def look(_step: object) -> None:
-        keeper.flush(10)
-        seen.append(len(store().entries()))
-
-    bench.on_step = look
+    seen = files(bench, store)
     ask(bench, Request(LONG, sampling=GREEDY, max_tokens=20))
     assert not any(seen)
     while keeper.tidy():

@@ -333,7 +333,8 @@ def test_a_request_whose_numbers_are_broken_ends_with_an_error(
 ) -> None:
     """The others go on, and what it had read is not used again."""
     bench = Bench(backend)
-    good, bad = bench.submit(lively(1)), bench.submit(lively(2, WORDS + " again", n=n))
+    asked = [bench.prepare(each) for each in (lively(1), lively(2, WORDS + " again", n=n))]
+    good, bad = map(bench.take, asked)
     collect = backend.collect
     slots: list[int] = []
     launch = backend.launch
@@ -344,7 +345,7 @@ def test_a_request_whose_numbers_are_broken_ends_with_an_error(
 
     def broken() -> list[list[Sampled]]:
         sampled = collect()
-        owners = {s.slot: owner.id for s, owner in bench.loop._answers._owners.items()}
+        owners = {choice.slot: each.id for each in asked for choice in each.choices}
         return [
             [replace(each[0], broken=True)] if owners[slot] == bad else each
             for slot, each in zip(slots, sampled, strict=True)
