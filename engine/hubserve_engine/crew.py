@@ -15,11 +15,12 @@ _DRIFT = 1.002
 _SLOW_STEPS, _SLOW_SECONDS = 3, 0.25
 """Slow steps in a row, and what they took together, that are no hiccup any more."""
 _JUDGED = 6
-"""A trial of another number of threads takes at most so many steps ..."""
+"""Steps that a trial of another number of threads takes at most."""
 _HOPELESS, _POOR = 2.0, 1.3
-"""... and ends with a step that took so many times the usual time, or two that on average did."""
+"""A trial is lost with one step that took so many times the usual time, or, by the second number,
+with several that did on average."""
 _NEW = 0.3
-"""The part of the newest step in what is usual."""
+"""How much the newest step counts in what is usual."""
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 """Seconds until more threads are tried again. Each trial that is of no use doubles them."""
 _PAUSE = 2.0
@@ -114,6 +115,7 @@ class Crew:
 
 
 def _size(tokens: int) -> int:
-    """The number, the last quarter of its digits left out: sizes whose steps can be compared."""
+    """The number with zeros behind its three highest bits: the same for sizes that are near enough
+    for their steps to be compared."""
     coarse = max(tokens.bit_length() - 3, 0)
     return tokens >> coarse << coarse

@@ -48,7 +48,7 @@ class Holding:
 
     @property
     def tokens_held(self) -> Tokens:
-        """Those that are in the state; while live, of the answer, too."""
+        """The tokens in the state; those of an answer that is being written are among them."""
         if self.sequence is None:
             return self.tokens
         return self.sequence.array[: self.sequence.cached]
@@ -131,7 +131,7 @@ class PrefixCache:
         return best
 
     def promise(self, tokens: Tokens, limit: int) -> Promise | None:
-        """Who is about to read more of `tokens` than anybody else has yet to read."""
+        """The running sequence that shares most with `tokens`, and has not read all of that yet."""
         for holding, common in self._tree.matches(tokens):
             length = min(common, limit) // self.multiple * self.multiple
             if holding.sequence is not None and holding.length < length:

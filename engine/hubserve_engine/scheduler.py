@@ -191,7 +191,7 @@ class Scheduler:
 
     def _fits(self, sequence: Sequence, found: Found | None) -> bool:
         """Whether it can run beside the others without taking from them soon. Kept prefixes do not
-        count, since they can go; nor is anyone kept waiting by an empty house."""
+        count, since they can go. Where nobody runs, nobody needs to wait."""
         if not self._running:
             return True
         shared = found.length if found and found.holding.tier == "live" else 0

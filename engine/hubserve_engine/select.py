@@ -23,8 +23,8 @@ and what else runs needs some."""
 _MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 256, 512
 _HALF, _SINGLE = 2, 4
 DRAFTS = 15
-"""With the token that is known sixteen, the largest step that kernels for few tokens were seen to
-gain from."""
+"""A step of sixteen tokens, with the one that is known: the largest that was seen to gain from the
+kernels for few."""
 _SNAPSHOTS = 3, 6
 """Fewer are not worth their memory, and steps of eight tokens cost far more than those of seven."""
 _SNAPSHOTS_SHARE = 32

@@ -158,7 +158,7 @@ class Engine:
 
     @contextmanager
     def _question(self) -> Iterator[None]:
-        """Counts one in. As many may wait as requests may, since all are prepared one by one."""
+        """Counts one in. As many may wait as requests: both are prepared one after the other."""
         config = self._config
         if self._closing:
             raise Cancelled("The server is stopping.")

@@ -13,8 +13,8 @@ _USUAL = ((1, 1.0), (2, 1.8), (3, 2.5), (4, 2.9), (6, 4.0), (7, 4.6), (8, 6.7), 
 more tokens cost in proportion."""
 _RECENT = 5
 _LEARNED = 0.3
-"""So much of a difference is believed at a time, and none beyond a factor of two: machines are not
-idle."""
+"""So much of a difference is believed at a time, and none beyond a factor of two: other programs
+disturb a step now and then."""
 _STALE = 300
 """Steps after which a cost is what it usually is again: contexts get longer, and a size that was
 slow once must be tried once more."""

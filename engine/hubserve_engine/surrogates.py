@@ -1,6 +1,6 @@
 """Halves of characters, which a text of Python may hold and no encoding has.
 
-JSON writes them as `\\ud83d`; JavaScript, which cuts strings between the halves, lets them come.
+JSON writes them as `\\ud83d`. JavaScript cuts strings between the halves, so clients send them.
 """
 
 

@@ -173,8 +173,8 @@ class Backend(Protocol):
         ...
 
     def mark(self, slot: int) -> bool:
-        """Let a slot that cannot be cut back be cut back to its present length, later, and so its
-        copies. False: not possible."""
+        """Note a slot's present length: the slot, and copies of it, can be cut back to that later,
+        though its state has no past. False: not possible."""
         ...
 
     def fork(self, source: int, target: int) -> bool:

@@ -4,7 +4,7 @@ A file is written under a name for the time being, and then gets its own. While 
 writer holds a lock on it, so that whoever finds one without knows that its writer is dead. It has
 its whole size from the beginning: what is in the folder never takes more room than the limit.
 
-Nothing is touched whose name does not look like one of ours: the folder may be anybody's idea.
+Nothing is touched whose name does not look like one of ours: a user may name any folder.
 """
 
 import errno

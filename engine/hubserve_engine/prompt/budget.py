@@ -175,7 +175,7 @@ def _split(text: Any, sep: Any = None, maxsplit: Any = -1) -> int:
 
 
 def _lines(text: Any) -> int:
-    """An upper bound, but for the rare characters that end a line, too."""
+    """At least as many as there are, unless the text has some of the rarer line ends."""
     lines: int = 1 + sum(map(text.count, _ENDS[type(text)]))
     return lines
 

@@ -59,7 +59,7 @@ class Answers:
             self._events = []
 
     def write(self, work: Work, sampled: list[Sampled], now: float) -> None:
-        """Take what was sampled, up to a token that ends the choice; the slot keeps no more."""
+        """Take what was sampled, up to a token that ends the choice; the slot is cut back there."""
         sequence = work.sequence
         if any(each.broken for each in sampled):
             self._fail(self._owners[sequence])

@@ -44,7 +44,7 @@ class Channel:
 
     def answer(self, message: Answer) -> None:
         """Send what may be large, as soon as the answer before it is written: for a thread that
-        may wait. It says nothing of the server how many bytes of answers it has still to take.
+        may wait. Answers do not count as messages that the server leaves waiting.
 
         Raises TooLong, or BrokenPipeError.
         """

@@ -93,8 +93,8 @@ class Keeper:
             self._noted.append(sequence)
 
     def marked(self, sequence: Sequence) -> None:
-        """Its slot was marked, and holds just what a file of it should: the best time to copy it,
-        if later that would take another slot."""
+        """Its slot was marked, and holds what is to go to the disk. Where it cannot be cut after it
+        was loaded, a copy later would take another slot, so it is made now."""
         holding = self.cache.live(sequence)
         if self._writer is None or holding is None or not sequence.reuse:
             return

@@ -17,7 +17,7 @@ from hubserve_engine.errors import LoadError
 _ALWAYS = llama.LLAMA_TOKEN_ATTR_USER_DEFINED
 _IF_PARSED = llama.LLAMA_TOKEN_ATTR_CONTROL | llama.LLAMA_TOKEN_ATTR_UNKNOWN
 _SHORT = 1 << 14
-"""Bytes of a text that llama_tokenize takes no time for, whatever is in it."""
+"""A text of so many bytes takes llama_tokenize hardly any time, whatever is in it."""
 
 
 class Model:
@@ -129,8 +129,8 @@ class Model:
     def _tokenize_long(
         self, data: bytes, special: SpecialTokens, *, add_special: bool
     ) -> list[int]:
-        """The same tokens. What stands between special tokens is tokenized alone, and alike, also
-        where each such piece begins with a space of the tokenizer's own."""
+        """The same tokens. llama.cpp, too, tokenizes what stands between special tokens piece by
+        piece, so that it may be done here, also where the tokenizer puts a space before each."""
         before, after = self._frame if add_special else ([], [])
         tokens = list(before)
         known: dict[bytes, list[int]] = {}
