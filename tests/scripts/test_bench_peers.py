@@ -131,8 +131,8 @@ def test_the_page(tmp_path: Path) -> None:
     lines = (tmp_path / "bench.md").read_text().splitlines()
     rows = [line for line in lines if line.startswith("| The")]
     assert rows == [
-        "| The one of it | speed, tok/s | 94 | 100 | 0.94 (0.90-0.98) | ≥ 1 | no |",
-        "| The edit of it (coder) | speed, tok/s | 29 | 20 | 1.45 (1.40-1.50) | ≥ 1.4 | yes |",
+        "| The one of it | speed, tok/s | 94.0 | 100 | 0.94 (0.90-0.98) | ≥ 1 | no |",
+        "| The edit of it (coder) | speed, tok/s | 29.0 | 20.0 | 1.45 (1.40-1.50) | ≥ 1.4 | yes |",
     ]
     assert (
         "- Both with `-c 8192 -np 16 -t 2`; llama-server with `--kv-unified`, too; all else"
