@@ -58,8 +58,8 @@ OFF = (
 
 EDIT = "edit"
 RUNS = ("memory=1", "edit=3")
-"""Fewer than of the others, so that all takes less than 25 minutes: memory hardly differs from run to
-run, and the edit task is long. --runs overrides it."""
+"""Fewer than of the others, so that all takes less than 25 minutes: memory hardly differs from run
+to run, and the edit task is long. --runs overrides it."""
 
 AIMS = {
     ("one", "speed"): (">=", 1.0),

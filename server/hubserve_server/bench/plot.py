@@ -4,12 +4,16 @@ import io
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 
 from hubserve_server.bench.errors import BenchError
 from hubserve_server.bench.report import Measured, Report, number, write
 from hubserve_server.bench.summary import Spread
 
 BETTER, WORSE, EVEN = "#1a7f5a", "#b3432b", "#6b7280"
+LABEL = 52
+"""Letters of a label in one line."""
+
 TIE = 0.02
 """Medians as near to 1 as this are drawn as even."""
 
@@ -61,14 +65,15 @@ def draw(report: Report, path: Path) -> None:
             color=colour,
         )
     axes.axvline(1, color="#111827", lw=1)
-    axes.set_yticks(range(len(rows)), [f"{each.title}: {each.figure}" for each, _ in rows])
+    labels = [fill(f"{each.title}: {each.figure}", LABEL) for each, _ in rows]
+    axes.set_yticks(range(len(rows)), labels)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     least = min(0.5, *(ratio.low for _, ratio in rows))
     most = max(2.0, *(ratio.high for _, ratio in rows))
     axes.set_xlim(least / 1.15, most * 1.15)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
     axes.set_xlabel(f"how many times better {first} is (log scale; line: lowest to highest run)")
-    axes.set_title(f"{first} against {second}, {report.date}", loc="left", fontsize=11)
+    figure.suptitle(f"{first} against {second}, {report.date}", fontsize=11)
     axes.grid(axis="x", color="#e5e7eb")
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
