@@ -1,7 +1,7 @@
 """Measure what the documents state of the server alone: its own share of a step, latency, size.
 
-Timings are of this machine, now: nothing else should run beside it. How quick it is for its users,
-`hubserve bench` measures, and beside llama-server scripts/bench-peers.
+Timings are of this machine, now: nothing else should run beside it. `hubserve bench` measures how
+quick it is for its users, scripts/bench-peers the same beside llama-server.
 """
 
 import argparse

@@ -26,12 +26,13 @@ MOST_TOKENS = 2**18
 class ModelConfig:
     """How one model is loaded and run.
 
-    `context_length` is the number of tokens that all sequences share. `threads` are CPU threads.
-    `gpu_layers` -1 is all of them. `cache_type_k` and `cache_type_v` are what keys and values are
-    kept in. `batch` is the most tokens that a step takes, `micro_batch` the most that are computed
-    at once; here a step is computed at once, so the smaller one counts. `draft_max` are the tokens
-    that a step may guess, 0 for none. `max_gap` is how long, in seconds, a running stream may be
-    held up by what others read. `chat_template` is a file that replaces the model's own.
+    `context_length` is the number of tokens that all sequences share. `threads` are CPU threads at
+    most. `gpu_layers` -1 is all of them. `cache_type_k` and `cache_type_v` are what keys and values
+    are kept in. `batch` is the most tokens that a step takes, `micro_batch` the most that are
+    computed at once; here a step is computed at once, so the smaller one counts. `draft_max` are
+    the tokens that a step may guess, 0 for none. `max_gap` is how long, in seconds, a running
+    stream may be held up by what others read. `chat_template` is a file that replaces the model's
+    own.
     """
 
     model: str

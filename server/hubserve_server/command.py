@@ -86,7 +86,7 @@ def serve(
             "-t",
             parser=number(0, 1024),
             metavar="N",
-            help="CPU threads; 0 chooses them.",
+            help="CPU threads at most; 0 chooses them.",
         ),
     ] = MODEL.threads or 0,
     gpu_layers: Annotated[
