@@ -24,7 +24,6 @@ def drafter(*, rows: int = 19, rollback: int = MUCH, slots: int = 4) -> Drafter:
         truncate=True,
         restore_truncates=True,
         rollback=rollback,
-        fork="whole",
     )
     return Drafter(capabilities)
 

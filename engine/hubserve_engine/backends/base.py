@@ -7,7 +7,7 @@ but for `longest_piece`, `tokenize`, `piece` and `sampler`, which any thread may
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from hubserve_engine.types import CacheType, Sampler, Sampling, TokenLogprob
 
@@ -48,10 +48,9 @@ class Capabilities:
     often a step may sample, once for each sequence and once for each guess. `truncate`: a slot can
     be cut back to any shorter length. `restore_truncates`: so can one that `load` has filled; what
     is saved of a sliding window is no more than the window. `rollback`: of the tokens that a slot
-    got in its last step so many can be cut off again, but never the first. `fork`: "whole" copies a
-    slot as it stands (a recurrent state has no past), "none" cannot copy. Prompt chunks of at least
-    `min_chunk` tokens give the same numbers however the prompt is cut, if that is at multiples of
-    `chunk_multiple`. `threads` is the most that can be of use.
+    got in its last step so many can be cut off again, but never the first. Prompt chunks of at
+    least `min_chunk` tokens give the same numbers however the prompt is cut, if that is at
+    multiples of `chunk_multiple`. `threads` is the most that can be of use.
     """
 
     context_length: int
@@ -62,7 +61,6 @@ class Capabilities:
     truncate: bool
     restore_truncates: bool
     rollback: int
-    fork: Literal["whole", "none"]
     min_chunk: int = 1
     chunk_multiple: int = 1
     threads: int = 1
@@ -73,7 +71,6 @@ class Loaded:
     """What a backend knows of the model that it has loaded. `special_tokens` are their texts."""
 
     architecture: str
-    description: str
     parameters: int
     vocabulary: int
     embedding_length: int
@@ -178,7 +175,8 @@ class Backend(Protocol):
         ...
 
     def fork(self, source: int, target: int) -> bool:
-        """Make an empty slot a copy of another, sharing what it can. False: not possible."""
+        """Make an empty slot a copy of another as it stands, sharing what it can. False: not
+        possible."""
         ...
 
     def remove(self, slot: int) -> None:

@@ -118,11 +118,9 @@ class ScriptedBackend:
             truncate=not self._script.recurrent,
             restore_truncates=not (self._script.recurrent or self._script.window),
             rollback=config.snapshots if self._script.recurrent else config.batch,
-            fork="whole",
         )
         self.loaded = Loaded(
             architecture="scripted",
-            description="scripted",
             parameters=0,
             vocabulary=_VOCABULARY,
             embedding_length=0,

@@ -76,7 +76,7 @@ TO_WORKER: list[protocol.ToWorker] = [
 FROM_WORKER: list[protocol.FromWorker] = [
     protocol.Progress(0.5),
     protocol.Ready(
-        Loaded("a", "b", 1, 2, 3, 4, "c", None, "", "d", frozenset({"x"}), ("notice",)),
+        Loaded("a", 1, 2, 3, 4, "c", None, "", "d", frozenset({"x"}), ("notice",)),
         512,
         15,
         "template",

@@ -50,7 +50,6 @@ class LlamaCppBackend:
             truncate=not self._model.recurrent,
             restore_truncates=not (self._model.recurrent or self._model.window),
             rollback=self._context.rollback,
-            fork="whole",
             min_chunk=_MIN_CHUNK,
             chunk_multiple=_CHUNK_MULTIPLE,
             threads=config.threads,
@@ -76,7 +75,6 @@ class LlamaCppBackend:
         threads = f"{config.threads} CPU thread{'s' if config.threads != 1 else ''}"
         return Loaded(
             architecture=model.architecture,
-            description=model.description,
             parameters=llama.llama_model_n_params(model.handle),
             vocabulary=model.n_vocab,
             embedding_length=llama.llama_model_n_embd(model.handle),

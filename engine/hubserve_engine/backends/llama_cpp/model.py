@@ -54,12 +54,6 @@ class Model:
         return buffer.value.decode("utf-8", "replace")
 
     @property
-    def description(self) -> str:
-        buffer = ctypes.create_string_buffer(256)
-        llama.llama_model_desc(self.handle, buffer, len(buffer))
-        return buffer.value.decode("utf-8", "replace")
-
-    @property
     def chat_template(self) -> str | None:
         template: bytes | None = llama.llama_model_chat_template(self.handle, None)
         return template.decode("utf-8", "replace") if template else None
