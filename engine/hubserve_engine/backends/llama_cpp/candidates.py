@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hubserve_engine.backends.llama_cpp.context import Row
+from hubserve_engine.backends.llama_cpp.library import pointer
 
 _COLUMNS = 1024
 SMALLEST = 16 * _COLUMNS
@@ -33,8 +34,7 @@ class Candidates:
     def __init__(self, vocabulary: int) -> None:
         data = np.zeros(vocabulary, _DATA)
         self._ids, self._logits = data["id"], data["logit"]
-        pointer = data.ctypes.data_as(ctypes.POINTER(llama.llama_token_data))
-        self._pointer: Any = pointer
+        self._pointer = pointer(data, llama.llama_token_data)
         self._highest = np.zeros(_COLUMNS, np.float32)
         self._is_likely = np.zeros(vocabulary, np.bool_)
 

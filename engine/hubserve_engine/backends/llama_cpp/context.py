@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hubserve_engine.backends.base import BackendConfig, Chunk, NoRoom
 from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.library import pointer
 from hubserve_engine.backends.llama_cpp.marks import Marks
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.state import State, key
@@ -113,13 +114,13 @@ class Context:
 
     def logits(self, row: int) -> Row:
         """A writable view of a row, shape (vocabulary,); valid until the next decode."""
-        pointer = llama.llama_get_logits_ith(self.handle, row)
+        logits = llama.llama_get_logits_ith(self.handle, row)
         # Rows lie in one buffer, at the same few addresses in every step, and to make a view of one
         # takes longer than most of what is done with it.
-        address = ctypes.addressof(pointer.contents)
+        address = ctypes.addressof(logits.contents)
         view = self._rows.get(address)
         if view is None:
-            view = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
+            view = np.ctypeslib.as_array(logits, shape=(self._model.n_vocab,))
             self._rows[address] = view
         return view
 
@@ -220,12 +221,12 @@ class _Batch:
         self._slot_addresses = self._slots.ctypes.data + 4 * np.arange(slots, dtype=np.uintp)
         self.struct = llama.llama_batch(
             n_tokens=0,
-            token=_pointer(self._tokens, llama.llama_token),
+            token=pointer(self._tokens, llama.llama_token),
             embd=None,
-            pos=_pointer(self._positions, llama.llama_pos),
-            n_seq_id=_pointer(self._counts, ctypes.c_int32),
-            seq_id=_pointer(self._slot_pointers, ctypes.POINTER(llama.llama_seq_id)),
-            logits=_pointer(self._flags, ctypes.c_int8),
+            pos=pointer(self._positions, llama.llama_pos),
+            n_seq_id=pointer(self._counts, ctypes.c_int32),
+            seq_id=pointer(self._slot_pointers, ctypes.POINTER(llama.llama_seq_id)),
+            logits=pointer(self._flags, ctypes.c_int8),
         )
 
     def fill(self, chunks: Sequence[Chunk]) -> list[int]:
@@ -257,7 +258,3 @@ class _Batch:
 def _number(kind: CacheType) -> int:
     number: int = getattr(llama, f"GGML_TYPE_{kind.upper()}")
     return number
-
-
-def _pointer(array: npt.NDArray[Any], of: Any) -> Any:
-    return array.ctypes.data_as(ctypes.POINTER(of))

@@ -7,9 +7,11 @@ binding installs prints every line, and it is called from llama.cpp's threads, s
 import ctypes
 import os
 from collections import deque
+from typing import Any
 
 import llama_cpp
 import llama_cpp.llama_cpp as llama
+import numpy.typing as npt
 
 _WARNING = 3
 _ERROR = 4
@@ -41,9 +43,13 @@ def version() -> str:
     return f"{llama_cpp.__version__}+{commit().decode()}"
 
 
-def problems(*, clear: bool = True) -> list[str]:
+def problems() -> list[str]:
     """The warnings and errors that llama.cpp wrote since they were last taken."""
     found = list(_problems)
-    if clear:
-        _problems.clear()
+    _problems.clear()
     return found
+
+
+def pointer(array: npt.NDArray[Any], of: Any) -> Any:
+    """The array's memory as a C function takes it: a pointer to the C type `of`."""
+    return array.ctypes.data_as(ctypes.POINTER(of))

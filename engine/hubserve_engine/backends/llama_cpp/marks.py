@@ -13,8 +13,9 @@ import llama_cpp.llama_cpp as llama
 import numpy as np
 import numpy.typing as npt
 
+from hubserve_engine.backends.llama_cpp.library import pointer
+
 _PARTIAL = llama.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
-_BYTES = ctypes.POINTER(ctypes.c_uint8)
 
 
 class Marks:
@@ -32,7 +33,7 @@ class Marks:
         if not size:
             return False
         data = np.empty(size, np.uint8)
-        address = data.ctypes.data_as(_BYTES)
+        address = pointer(data, ctypes.c_uint8)
         if llama.llama_state_seq_get_data_ext(self._context, address, size, slot, _PARTIAL) != size:
             return False
         self._marks.setdefault(slot, {})[length] = data
@@ -43,7 +44,7 @@ class Marks:
         data = self._marks.get(slot, {}).get(length)
         if data is None:
             return False
-        address, size = data.ctypes.data_as(_BYTES), len(data)
+        address, size = pointer(data, ctypes.c_uint8), len(data)
         if llama.llama_state_seq_set_data_ext(self._context, address, size, slot, _PARTIAL) != size:
             return False
         self.cut(slot, length)

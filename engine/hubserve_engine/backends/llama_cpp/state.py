@@ -7,10 +7,10 @@ import llama_cpp.llama_cpp as llama
 import numpy as np
 
 from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.library import pointer
 from hubserve_engine.backends.llama_cpp.model import Model
 
 _WHOLE = llama.LLAMA_STATE_SEQ_FLAGS_NONE
-_BYTES = ctypes.POINTER(ctypes.c_uint8)
 
 
 class State:
@@ -39,13 +39,13 @@ class State:
                 self._buffer = np.empty(size, np.uint8)
             except MemoryError:
                 return None
-        address = self._buffer.ctypes.data_as(_BYTES)
+        address = pointer(self._buffer, ctypes.c_uint8)
         written = llama.llama_state_seq_get_data_ext(self._context, address, size, slot, _WHOLE)
         return self._buffer.data[:size].toreadonly() if size and written == size else None
 
     def load(self, slot: int, state: bytes | memoryview) -> bool:
         data = np.frombuffer(state, np.uint8)
-        address = data.ctypes.data_as(_BYTES)
+        address = pointer(data, ctypes.c_uint8)
         read = llama.llama_state_seq_set_data_ext(self._context, address, len(data), slot, _WHOLE)
         if read == len(data) and read:
             return True
