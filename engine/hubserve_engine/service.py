@@ -34,16 +34,9 @@ class Engine:
     `stage` and `progress` say how far the start has come; `progress` is a sentence to show.
     """
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        *,
-        catalog: Catalog | None = None,
-        spawned: Spawned | None = None,
-    ) -> None:
+    def __init__(self, config: EngineConfig, *, spawned: Spawned | None = None) -> None:
         self._config = config
         self._spawned = spawned
-        self._catalog = catalog or Catalog()
         self._supervisor: Supervisor | None = None
         self._info: ModelInfo | None = None
         self._start: asyncio.Task[ModelInfo] | None = None
@@ -215,7 +208,7 @@ class Engine:
         else:
             self._stage = "resolving"
             model = await in_thread(
-                lambda: self._catalog.resolve(config.model.model, progress=self._report)
+                lambda: Catalog().resolve(config.model.model, progress=self._report)
             )
             choice = choose(model, await in_thread(_hardware), config.model)
         self._stage = "loading"
