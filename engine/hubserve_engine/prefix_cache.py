@@ -179,7 +179,10 @@ class PrefixCache:
         self._insert(holding)
 
     def drop(self, holding: Holding) -> None:
-        """Forget a holding. The slot of a kept one counts as empty, and is to be emptied."""
+        """Forget a holding, if it is still known. The slot of a kept one counts as empty, and is to
+        be emptied."""
+        if holding not in self._tree:
+            return
         self._tree.remove(holding)
         if holding.tier == "kept" and holding.slot is not None:
             self._empty.append(holding.slot)

@@ -25,6 +25,9 @@ class RadixTree(Generic[H]):
     def __iter__(self) -> Iterator[H]:
         return iter(self._places)
 
+    def __contains__(self, holder: H) -> bool:
+        return holder in self._places
+
     def insert(self, tokens: Tokens, holder: H) -> None:
         """Put a holder at the end of `tokens`, shape (n,)."""
         assert holder not in self._places, "it is in the tree already"

@@ -238,15 +238,21 @@ class Scheduler:
                 return pause - sequence.cached
         return sequence.uncached
 
-    def make_room(self) -> Evicted | None:
-        """The slot to empty now that memory has run out: that of the kept prefix that is worth
-        least, else that of the youngest running sequence, which takes its place in the queue again.
-        None when only one runs and nothing is kept.
-        """
+    def evict(self) -> Evicted | None:
+        """The slot to empty for want of memory: that of the kept prefix that is worth least."""
         least = self.cache.least("kept")
-        if least is not None and least.slot is not None:
-            self.cache.drop(least)
-            return Evicted(least.slot, least)
+        if least is None or least.slot is None:
+            return None
+        self.cache.drop(least)
+        return Evicted(least.slot, least)
+
+    def make_room(self) -> Evicted | None:
+        """The slot to empty now that memory has run out: that of a kept prefix, else that of the
+        youngest running sequence, which takes its place in the queue again. None when only one runs
+        and nothing is kept.
+        """
+        if (evicted := self.evict()) is not None:
+            return evicted
         if len(self._running) < 2:
             return None
         youngest = max(self._running, key=lambda s: s.arrival)

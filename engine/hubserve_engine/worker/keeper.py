@@ -8,6 +8,7 @@ a running stream only those are written that take less than half of the pause th
 
 import time
 from collections import deque
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from hubserve_engine.backends.base import Backend
@@ -57,14 +58,15 @@ class Keeper:
         for entry in store.entries() if store else ():
             self._add_file(entry)
 
-    def rescue(self, holding: Holding) -> None:
-        """Its slot is about to be emptied: keep a copy of it in memory, if it is worth that."""
+    def rescue(self, holding: Holding, *, beside: bool) -> None:
+        """Its slot is about to be emptied: keep a copy of it in memory, if it is worth that, and
+        quickly made if that is `beside` running streams."""
         tokens = holding.tokens[: self._length(holding)]
         covered = max(self.cache.covered(tokens, tier) for tier in ("host", "disk"))
         if holding.slot is None or len(tokens) - covered < _WORTH_MEMORY:
             return
         size = self._backend.state_size(holding.slot)
-        if size > self._memory or not self._is_quick(size):
+        if size > self._memory or (beside and not self._is_quick(size)):
             return
         cut = len(tokens) < holding.length
         if cut and not self._backend.truncate(holding.slot, len(tokens)):
@@ -76,14 +78,18 @@ class Keeper:
         self.cache.add(copy)
         self._shrink(keeping=copy)
 
-    def restore(self, holding: Holding, slot: int) -> bool:
-        """Fill an empty slot from a copy. One that is gone or does not fit is forgotten."""
+    def restore(self, holding: Holding, slot: int, make_room: Callable[[], bool]) -> bool:
+        """Fill an empty slot from a copy, for which room is made as long as that is possible. One
+        that is gone or does not fit is forgotten."""
         state = holding.state
         if isinstance(state, Entry):
             assert self._store is not None
             state = self._store.load(state)
-        if state is not None and self._backend.load(slot, state):
-            return True
+        while state is not None:
+            if self._backend.load(slot, state):
+                return True
+            if not make_room():
+                break
         self.cache.drop(holding)
         return False
 

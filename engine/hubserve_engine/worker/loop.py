@@ -15,7 +15,7 @@ from hubserve_engine.crew import Crew
 from hubserve_engine.drafting import Drafter
 from hubserve_engine.pace import Pace
 from hubserve_engine.prefix_cache import Holding
-from hubserve_engine.scheduler import Admission, Scheduler, Work
+from hubserve_engine.scheduler import Admission, Evicted, Scheduler, Work
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.worker.answers import Answers
 from hubserve_engine.worker.generation import Generation
@@ -129,7 +129,7 @@ class Loop:
         sequence, slot, source = admission.sequence, admission.slot, admission.source
         self._answers.owner(sequence).began(time.perf_counter())
         if admission.evicted is not None:
-            self._keeper.rescue(admission.evicted)
+            self._keeper.rescue(admission.evicted, beside=self._writing)
         if source is None or source.slot != slot:
             self._backend.remove(slot)
         if source is not None and self._fill(slot, source, admission.reused):
@@ -142,7 +142,7 @@ class Loop:
         """Have the first `length` tokens of a holding in a slot, which is its own or empty."""
         whole = source.length
         if source.slot is None:
-            there = self._keeper.restore(source, slot)
+            there = self._keeper.restore(source, slot, self._evict)
         else:
             there = source.slot == slot or self._backend.fork(source.slot, slot)
         return there and (length == whole or self._backend.truncate(slot, length))
@@ -151,8 +151,7 @@ class Loop:
         """Start a step that fits, making room as long as it does not."""
         guessing = True
         while True:
-            writing = any(s.uncached == 1 for s in self._scheduler.running)
-            works = self._scheduler.plan(self._pace.budget(writing=writing))
+            works = self._scheduler.plan(self._pace.budget(writing=self._writing))
             if not works:
                 return works
             if guessing and all(work.sequence.uncached == 1 for work in works):
@@ -169,11 +168,26 @@ class Loop:
                     (sequence,) = self._scheduler.running
                     self._answers.finish(sequence, "length")
                     return []
-                if evicted.holding is not None:
-                    self._keeper.rescue(evicted.holding)
-                self._backend.remove(evicted.slot)
+                self._empty(evicted)
                 continue
             return works
+
+    @property
+    def _writing(self) -> bool:
+        """Whether a stream runs that would be held up."""
+        return any(s.uncached == 1 for s in self._scheduler.running)
+
+    def _evict(self) -> bool:
+        """Give up a kept prefix; False if there is none."""
+        evicted = self._scheduler.evict()
+        if evicted is not None:
+            self._empty(evicted)
+        return evicted is not None
+
+    def _empty(self, evicted: Evicted) -> None:
+        if evicted.holding is not None:
+            self._keeper.rescue(evicted.holding, beside=self._writing)
+        self._backend.remove(evicted.slot)
 
     def _with_guesses(self, works: list[Work]) -> list[Work]:
         drafts = self._drafter.choose([work.sequence for work in works])

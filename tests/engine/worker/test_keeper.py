@@ -156,3 +156,21 @@ def test_a_copy_too_slow_for_a_running_stream_is_left_for_later(
         pass
     keeper.flush(10)
     assert len(store().entries()) == 1
+
+
+def test_what_is_kept_gives_way_to_what_comes_back(backend: Backend) -> None:
+    """The context holds two of these three conversations."""
+    room = backend.capabilities.context_length
+    long = LONG
+    while len(backend.tokenize(long, add_special=True, parse_special=True)) < room * 2 // 5:
+        long += LONG
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, memory=LARGE))
+    answers = [ask(bench, chat(name + long))[0] for name in "123"]
+    tiers = []
+    for name, answer in zip("123", answers, strict=True):
+        again, cached, tier = ask(bench, chat(name + long))
+        assert again == answer
+        assert cached > room // 5
+        tiers.append(tier)
+    assert set(tiers) <= {"host", "kept"}
+    assert "host" in tiers
