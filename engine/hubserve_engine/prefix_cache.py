@@ -14,11 +14,13 @@ from hubserve_engine.radix_tree import RadixTree, Tokens
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.types import CacheTier
 
-_NEAR = 16
-"""So many tokens are as soon read as fetched from another tier."""
+_GAIN, _GAIN_SHARE = 64, 32
+"""A copy is fetched if it saves the reading of so many tokens, and of one in so many of its own, as
+all of it is fetched."""
 _FRESH = 8
 """After so many uses of others a prefix is worth half."""
-_TIERS: tuple[CacheTier, ...] = ("kept", "live", "host", "disk")
+_MOST_USES = 4
+"""More do not count: what was used often once must not outlive what is used now."""
 _NOTHING = np.zeros(0, np.int32)
 
 
@@ -27,17 +29,18 @@ class Holding:
     """The state after `tokens`, shape (n,); while live, after as many as `sequence` has read.
 
     `slot` is where it is, or `state` what a slot is filled from. `cuttable`: it serves for any
-    shorter prefix, too; otherwise for all of it, or for one of `marks`. `offered` is the length at
-    which it was last given to the disk.
+    shorter prefix from `floor` tokens on, too; otherwise for all of it, or for one of `marks`.
+    `offered` is the length at which it was last given to the disk.
     """
 
-    tokens: Tokens
+    tokens: Tokens = field(repr=False)
     tier: CacheTier
     cuttable: bool
     slot: int | None = None
-    state: Any = None
-    sequence: Sequence | None = None
+    state: Any = field(default=None, repr=False)
+    sequence: Sequence | None = field(default=None, repr=False)
     kept_marks: tuple[int, ...] = ()
+    kept_floor: int = 0
     uses: int = 0
     used: int = 0
     offered: int = 0
@@ -57,15 +60,22 @@ class Holding:
     def marks(self) -> tuple[int, ...]:
         return self.kept_marks if self.sequence is None else self.sequence.marks
 
+    @property
+    def floor(self) -> int:
+        return self.kept_floor if self.sequence is None else self.sequence.floor
+
     def usable(self, common: int, multiple: int) -> int:
         """How much of a common prefix it can give; cut at a `multiple` where it can be cut."""
         if self.cuttable:
-            return min(common, self.length) // multiple * multiple
+            length = min(common, self.length) // multiple * multiple
+            if length >= self.floor:
+                return length
         return max((n for n in (*self.marks, self.length) if n <= common), default=0)
 
     def value(self, now: int) -> float:
         """What it would cost to lose it: its length, by how often and how lately it was used."""
-        return len(self.tokens) * (1 + self.uses) / (_FRESH + now - self.used)
+        uses = min(self.uses, _MOST_USES)
+        return len(self.tokens) * (1 + uses) / (_FRESH + now - self.used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +125,39 @@ class PrefixCache:
     def live_tokens(self) -> int:
         """What running sequences hold or will have read, those that they share once, and what they
         have written."""
-        written = sum(len(s.tokens) - len(h.tokens) for s, h in self._live.items())
-        return self._tree.span(self._live.values()) + written
+        families: dict[object, list[Holding]] = {}
+        written = 0
+        for sequence, holding in self._live.items():
+            families.setdefault(sequence.family, []).append(holding)
+            written += len(sequence.tokens) - len(holding.tokens)
+        return sum(map(self._tree.span, families.values())) + written
 
-    def find(self, tokens: Tokens, limit: int) -> Found | None:
-        """The holding that gives most of `tokens`, at most `limit`. Where two give nearly the same,
-        the one that is nearer: a slot before a copy in memory before a file."""
+    @property
+    def slot_tokens(self) -> int:
+        """What all slots hold, if none shares anything."""
+        kept = sum(holding.length for holding in self.holdings("kept"))
+        return kept + sum(len(sequence.tokens) for sequence in self._live)
+
+    def find(self, tokens: Tokens, limit: int, room: int) -> Found | None:
+        """The holding that gives most of `tokens`, at most `limit`.
+
+        A copy must give a good deal more than what is in a slot, and have no more tokens than there
+        is `room` for.
+        """
         best: Found | None = None
+        copy: Found | None = None
         for holding, common in self._tree.matches(tokens):
-            if best is not None and common + _NEAR <= best.length:
-                break
             length = holding.usable(min(common, limit), self.multiple)
-            if length and (best is None or _is_better(holding, length, best)):
-                best = Found(holding, length)
+            if not length:
+                continue
+            if holding.slot is not None:
+                best = _better(Found(holding, length), best, "kept")
+            elif holding.length <= room:
+                copy = _better(Found(holding, length), copy, "host")
+        if copy is not None:
+            gain = copy.length - (best.length if best else 0)
+            if gain >= max(_GAIN, copy.holding.length // _GAIN_SHARE):
+                return copy
         return best
 
     def promise(self, tokens: Tokens, limit: int) -> Promise | None:
@@ -138,9 +168,12 @@ class PrefixCache:
                 return Promise(holding.sequence, length)
         return None
 
-    def begin(self, sequence: Sequence, slot: int, *, uses: int = 0) -> None:
-        """A sequence runs in a slot that was taken; others may have what it reads."""
-        sequence.attach(slot)
+    def begin(self, sequence: Sequence, slot: int, source: Holding | None) -> None:
+        """A sequence runs in a slot that was taken, with the prefix of `source`; others may have
+        what it reads."""
+        leader = source.sequence if source is not None else None
+        sequence.attach(slot, family=leader.family if leader is not None else object())
+        uses = source.uses if source is not None and source.slot == slot else 0
         tokens = sequence.array if sequence.reuse else _NOTHING
         holding = Holding(tokens, "live", self.truncate, slot, sequence=sequence, uses=uses)
         self._live[sequence] = holding
@@ -170,6 +203,7 @@ class PrefixCache:
             self.truncate,
             slot,
             kept_marks=sequence.marks,
+            kept_floor=sequence.floor,
             uses=live.uses,
             offered=live.offered,
         )
@@ -237,7 +271,9 @@ class PrefixCache:
         self._tree.insert(holding.tokens, holding)
 
 
-def _is_better(holding: Holding, length: int, best: Found) -> bool:
-    if abs(length - best.length) < _NEAR and holding.tier != best.holding.tier:
-        return _TIERS.index(holding.tier) < _TIERS.index(best.holding.tier)
-    return length > best.length
+def _better(one: Found, other: Found | None, nearer: CacheTier) -> Found:
+    """The one that gives more; of two that give the same, the one in the nearer tier."""
+    if other is None or one.length > other.length:
+        return one
+    same = one.length == other.length
+    return one if same and one.holding.tier == nearer != other.holding.tier else other

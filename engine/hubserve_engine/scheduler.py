@@ -133,7 +133,8 @@ class Scheduler:
 
     def _find(self, sequence: Sequence) -> Found | None:
         limit = self._limit(sequence)
-        return self.cache.find(sequence.array, limit) if limit else None
+        room = self._capacity - self.cache.live_tokens
+        return self.cache.find(sequence.array, limit, room) if limit else None
 
     def _is_promised_more(self, sequence: Sequence, there: int) -> bool:
         """Whether a running sequence is about to read a good part of this one's prompt. That one
@@ -170,13 +171,13 @@ class Scheduler:
         if holding is not None and self._stays(sequence, holding, length):
             assert holding.slot is not None
             self.cache.take(holding)
-            self.cache.begin(sequence, holding.slot, uses=holding.uses)
+            self.cache.begin(sequence, holding.slot, holding)
             return Admission(sequence, holding.slot, length, holding)
         taken = self.cache.take_slot()
         if taken is None:
             return None
         slot, evicted = taken
-        self.cache.begin(sequence, slot)
+        self.cache.begin(sequence, slot, holding)
         return Admission(sequence, slot, length, holding, evicted)
 
     def _stays(self, sequence: Sequence, holding: Holding, length: int) -> bool:

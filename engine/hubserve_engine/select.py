@@ -32,6 +32,9 @@ _SNAPSHOTS_SHARE = 32
 SPARE = 12
 """Slots beside those that run, for conversations that are kept. In one pool they cost nothing but
 what is in them; a recurrent model has none, as each would take a whole state, and its snapshots."""
+_LEAST_BATCH = 22
+"""Tokens in a step beside those of the sequences that write: two parts of prompts that cannot be
+cut (see `Capabilities.min_chunk`)."""
 _MOST_SLOTS = 256
 """LLAMA_MAX_SEQ of llama.cpp (src/llama-cparams.h, 0.5.0)."""
 
@@ -75,7 +78,8 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
     flash_attention = {"on": True, "off": False, "auto": wanted}[config.flash_attention]
     micro_batch = config.micro_batch or (_MICRO_BATCH_GPU if on_gpu else _MICRO_BATCH_CPU)
     batch = config.batch or micro_batch
-    micro_batch = min(batch, micro_batch)
+    least = config.parallel + _LEAST_BATCH
+    batch, micro_batch = max(batch, least), max(min(batch, micro_batch), least)
     per_token = model.state.per_token(config.cache_type_k, config.cache_type_v)
     free = _free(hardware, gpu_layers) if on_gpu else hardware.memory_free
     spare = _spare(model, config.parallel)
@@ -85,16 +89,21 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
     need = _Need(
         model,
         per_token,
-        config.parallel,
         slots,
+        max(config.parallel + drafts, slots),
         micro_batch,
         flash_attention,
-        drafts,
         snapshots,
     )
     context, limit = _context(need, free - model.size, config.context_length)
     memory = model.size + need.bytes(context)
     notices = _notices(need, config.context_length, context, free)
+    asked = min(config.batch or batch, config.micro_batch or batch)
+    if asked < least:
+        notices.append(
+            f"Steps of {asked} tokens are too small for {config.parallel} sequences: --batch-size"
+            f" and --ubatch-size are {least}."
+        )
     if flash_attention and not on_gpu and config.flash_attention == "auto":
         notices.append(
             f"--cache-type-v {config.cache_type_v} needs flash attention, which is on because of"
@@ -126,11 +135,10 @@ def shrunk(model: ResolvedModel, choice: Choice, context: int) -> Choice:
     need = _Need(
         model,
         model.state.per_token(choice.cache_type_k, choice.cache_type_v),
-        choice.parallel,
         choice.parallel + choice.spare,
+        max(choice.parallel + choice.drafts, choice.parallel + choice.spare),
         choice.micro_batch,
         choice.flash_attention,
-        choice.drafts,
         choice.snapshots,
     )
     return replace(
@@ -151,11 +159,10 @@ class _Need:
 
     model: ResolvedModel
     per_token: int
-    parallel: int
     slots: int
+    rows: int
     micro_batch: int
     flash_attention: bool
-    drafts: int
     snapshots: int
 
     def bytes(self, context: int) -> int:
@@ -166,7 +173,7 @@ class _Need:
         scores = 0 if self.flash_attention else state.heads * _SINGLE
         mask = (_HALF if self.flash_attention else _SINGLE) * (2 if state.windowed else 1)
         activations = 16 * self.model.embedding_length * _SINGLE
-        logits = 2 * self.model.vocabulary * (self.parallel + self.drafts) * _SINGLE
+        logits = 2 * self.model.vocabulary * self.rows * _SINGLE
         return stored + self.micro_batch * (context * (scores + mask) + activations) + logits
 
     def _sequences(self) -> int:

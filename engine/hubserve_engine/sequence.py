@@ -19,7 +19,8 @@ class Sequence:
     length in tokens at which it is cut off. With `reuse`, prefixes of others may serve it, and its
     own may serve them. `reused` is how much was there when it began, None before that, and `tier`
     where. `pauses` are the lengths at which the reading of its prompt is to halt for a moment, in
-    order; `marks` those to which its slot can be cut back though its state has no past.
+    order; `marks` those to which its slot can be cut back though its state has no past, and
+    `floor` the least other one.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class Sequence:
         self.reuse = reuse
         self.pauses = sorted(set(pauses))
         self.marks: tuple[int, ...] = ()
+        self.floor = 0
         self.slot: int | None = None
+        self.family: object = None
         self.cached = 0
         self.reused: int | None = None
         self.lookup = Lookup(self.tokens)
@@ -62,14 +65,22 @@ class Sequence:
             self._array = np.array(self.tokens, np.int32)
         return self._array
 
-    def attach(self, slot: int) -> None:
-        """It runs in `slot` now."""
+    def attach(self, slot: int, *, family: object) -> None:
+        """It runs in `slot` now, and shares memory with others of its `family`."""
         self.slot = slot
+        self.family = family
 
-    def hold(self, cached: int, tier: CacheTier | None = None, marks: Series[int] = ()) -> None:
+    def hold(
+        self,
+        cached: int,
+        tier: CacheTier | None = None,
+        marks: Series[int] = (),
+        floor: int = 0,
+    ) -> None:
         """Its slot holds its first `cached` tokens, taken from another in that tier."""
         self.cached = cached
         self.marks = tuple(mark for mark in marks if mark <= cached)
+        self.floor = floor
         if self.reused is None:
             # What it finds when it comes back after a preemption is not the client's affair.
             self.reused = cached
@@ -90,6 +101,7 @@ class Sequence:
         self.slot = None
         self.cached = 0
         self.marks = ()
+        self.floor = 0
 
     def next_tokens(self, count: int) -> list[int]:
         return self.tokens[self.cached : self.cached + count]

@@ -8,6 +8,7 @@ from hubserve_engine.radix_tree import Tokens, common_length
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.types import CacheTier
 
+ROOM = 1 << 20
 tokens = st.lists(st.integers(0, 2), max_size=8)
 
 
@@ -19,12 +20,18 @@ def cache(slots: int = 4, *, truncate: bool = True, multiple: int = 1) -> Prefix
     return PrefixCache(range(slots), truncate=truncate, multiple=multiple)
 
 
-def run(cache: PrefixCache, tokens: list[int], *, read: int | None = None) -> Sequence:
+def run(
+    cache: PrefixCache,
+    tokens: list[int],
+    *,
+    read: int | None = None,
+    source: Holding | None = None,
+) -> Sequence:
     """A sequence in a slot of its own, of which so much is read."""
     each = sequence(tokens)
     taken = cache.take_slot()
     assert taken is not None
-    cache.begin(each, taken[0])
+    cache.begin(each, taken[0], source)
     each.hold(len(tokens) if read is None else read)
     return each
 
@@ -43,8 +50,10 @@ def saved(cache: PrefixCache, tokens: list[int], tier: CacheTier) -> Holding:
     return holding
 
 
-def find(cache: PrefixCache, tokens: list[int], limit: int = 1 << 20) -> Found | None:
-    return cache.find(array(tokens), limit)
+def find(
+    cache: PrefixCache, tokens: list[int], limit: int = ROOM, room: int = ROOM
+) -> Found | None:
+    return cache.find(array(tokens), limit, room)
 
 
 def test_the_longest_common_prefix_is_found_whoever_has_it() -> None:
@@ -52,8 +61,8 @@ def test_the_longest_common_prefix_is_found_whoever_has_it() -> None:
     keep(house, [1, 2])
     long = keep(house, [1, 2, 3, 4])
     assert find(house, [1, 2, 3, 4, 5]) == Found(long, 4)
-    file = saved(house, [1] * 40, "disk")
-    assert find(house, [1] * 50) == Found(file, 40)
+    file = saved(house, [1] * 80, "disk")
+    assert find(house, [1] * 90) == Found(file, 80)
     assert find(house, [2]) is None
 
 
@@ -98,6 +107,38 @@ def test_what_is_nearer_goes_before_what_is_a_little_longer() -> None:
     assert find(house, prompt) == Found(kept, 90)
     house.drop(kept)
     assert find(house, prompt) == Found(memory, 100)
+
+
+def test_a_copy_is_fetched_only_for_a_good_part_of_it_and_where_it_fits() -> None:
+    house = cache()
+    file = saved(house, [1] * 5000, "disk")
+    assert find(house, [1] * 70 + [2] * 100) is None
+    assert find(house, [1] * 200 + [2] * 100) == Found(file, 200)
+    assert find(house, [1] * 200 + [2] * 100, room=4999) is None
+
+
+def test_a_slot_that_lost_its_past_is_cut_back_no_further_than_that() -> None:
+    house = cache()
+    each = run(house, [1, 2, 3, 4, 5, 6])
+    each.hold(6, "disk", marks=(2,), floor=4)
+    house.end(each, keep=True)
+    found = find(house, [1, 2, 3, 4, 5, 9])
+    assert found is not None and found.length == 5
+    found = find(house, [1, 2, 3, 9])
+    assert found is not None and found.length == 2
+
+
+def test_a_long_life_does_not_outweigh_what_is_used_now() -> None:
+    house = cache()
+    old = keep(house, [1] * 700)
+    for _ in range(100):
+        house.use(old)
+    for _ in range(30):
+        new = keep(house, [2] * 600)
+        if house.least("kept") is old:
+            return
+        house.drop(new)
+    raise AssertionError("it stays though nobody asks for it")
 
 
 def test_an_empty_slot_is_taken_before_a_kept_one_and_then_the_one_worth_least() -> None:
@@ -156,10 +197,13 @@ def test_a_sequence_that_gives_up_its_slot_says_what_it_held() -> None:
 
 def test_tokens_of_running_sequences_count_once_where_they_are_shared() -> None:
     house = cache()
-    run(house, [1] * 10 + [2])
-    other = run(house, [1] * 10 + [3])
-    other.tokens += [5, 5]
+    first = run(house, [1] * 10 + [2])
+    copied = run(house, [1] * 10 + [3], source=house.live(first))
+    copied.tokens += [5, 5]
     assert house.live_tokens == 10 + 1 + 1 + 2
+    run(house, [1] * 10 + [4])  # which was read for itself, or fetched
+    assert house.live_tokens == 10 + 1 + 1 + 2 + 11
+    assert house.slot_tokens == 11 + 13 + 11
 
 
 def test_how_much_is_on_disk() -> None:
@@ -186,7 +230,7 @@ def test_what_is_found_is_a_beginning_and_nobody_has_more(
         elif common == len(prefix):
             usable.append(common)
         house.end(each, keep=True)
-    found = house.find(array(wanted), limit)
+    found = house.find(array(wanted), limit, ROOM)
     assert (found.length if found else 0) == max(usable)
     if found:
         assert found.holding.tokens[: found.length].tolist() == wanted[: found.length]

@@ -271,12 +271,19 @@ def test_one_that_keeps_its_prompt_to_itself_is_not_waited_for() -> None:
 
 def test_a_prefix_that_is_in_no_slot_gets_one() -> None:
     house = scheduler(slots=1)
-    copy = Holding(np.array([1] * 30, np.int32), "disk", cuttable=True, state=b"")
+    copy = Holding(np.array([1] * 80, np.int32), "disk", cuttable=True, state=b"")
     house.cache.add(copy)
-    one = sequence([1] * 40)
+    one = sequence([1] * 90)
     add(house, one)
     (admission,) = admit(house)
-    assert (admission.reused, admission.source, one.tier) == (30, copy, "disk")
+    assert (admission.reused, admission.source, one.tier) == (80, copy, "disk")
+
+
+def test_what_is_larger_than_the_room_beside_running_ones_is_not_fetched() -> None:
+    house = scheduler(slots=2, capacity=200)
+    house.cache.add(Holding(np.array([1] * 150, np.int32), "disk", cuttable=True, state=b""))
+    add(house, sequence([2] * 60), sequence([1] * 100))
+    assert [(a.reused, a.source) for a in admit(house)] == [(0, None), (0, None)]
 
 
 def test_a_part_of_a_kept_prefix_is_copied_while_a_slot_is_empty() -> None:

@@ -12,6 +12,8 @@ from hubserve_engine.catalog import Catalog, ResolvedModel
 from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import FlashAttention, ModelConfig
 from hubserve_engine.hardware import Gpu, Hardware
+from hubserve_engine.prefix_cache import PrefixCache
+from hubserve_engine.scheduler import Scheduler
 from hubserve_engine.select import choose, shrunk
 from hubserve_engine.types import Sampling
 
@@ -266,7 +268,8 @@ def test_the_estimate_is_what_llama_cpp_allocates(
     script = TESTS / "support" / "llama_cpp_sizes.py"
     flash = "1" if flash_attention == "on" else "0"
     slots = choice.parallel + choice.spare
-    sizes_of = (slots, choice.parallel + choice.drafts, choice.snapshots)
+    rows = max(slots, choice.parallel + choice.drafts)
+    sizes_of = (slots, rows, choice.snapshots)
     command = [sys.executable, str(script), str(path), str(context), flash, *map(str, sizes_of)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     sizes = json.loads(ended.stdout)
@@ -308,3 +311,20 @@ def test_a_state_that_can_be_cut_anywhere_needs_no_earlier_ones() -> None:
     choice = choose(plain, replace(MACHINE, memory_free=256 * GIB), _config())
     assert (choice.drafts, choice.snapshots) == (15, 0)
     assert choose(plain, MACHINE, replace(_config(), draft_max=3)).drafts == 3
+
+
+@pytest.mark.parametrize("parallel", [1, 4, 240, 256])
+@pytest.mark.parametrize("batch", [None, 1, 16, 512])
+def test_a_step_holds_what_cannot_be_cut(parallel: int, batch: int | None) -> None:
+    config = replace(_config(4096), parallel=parallel, batch=batch)
+    choice = choose(MODEL, MACHINE, config)
+    Scheduler(
+        parallel=parallel,
+        capacity=4096,
+        max_batch=choice.micro_batch,
+        min_chunk=8,
+        multiple=4,
+        cache=PrefixCache(range(parallel), truncate=True),
+    )
+    told = any("--batch-size" in notice for notice in choice.notices)
+    assert told == (batch is not None and batch < parallel + 22)

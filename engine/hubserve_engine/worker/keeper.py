@@ -80,7 +80,7 @@ class Keeper:
 
     def restore(self, holding: Holding, slot: int, make_room: Callable[[], bool]) -> bool:
         """Fill an empty slot from a copy, for which room is made as long as that is possible. One
-        that is gone or does not fit is forgotten."""
+        that is gone, or is refused though there is room, is forgotten."""
         state = holding.state
         if isinstance(state, Entry):
             assert self._store is not None
@@ -88,8 +88,10 @@ class Keeper:
         while state is not None:
             if self._backend.load(slot, state):
                 return True
-            if not make_room():
+            if self.cache.slot_tokens + holding.length <= self._backend.capabilities.context_length:
                 break
+            if not make_room():
+                return False
         self.cache.drop(holding)
         return False
 

@@ -133,7 +133,7 @@ class Loop:
         if source is None or source.slot != slot:
             self._backend.remove(slot)
         if source is not None and self._fill(slot, source, admission.reused):
-            sequence.hold(admission.reused, source.tier, source.marks)
+            sequence.hold(admission.reused, source.tier, source.marks, self._floor(source))
         else:
             self._backend.remove(slot)
             sequence.hold(0)
@@ -146,6 +146,11 @@ class Loop:
         else:
             there = source.slot == slot or self._backend.fork(source.slot, slot)
         return there and (length == whole or self._backend.truncate(slot, length))
+
+    def _floor(self, source: Holding) -> int:
+        """The least length that a slot with this state can be cut back to."""
+        restored = source.slot is None and not self._backend.capabilities.restore_truncates
+        return source.length if restored else source.floor
 
     def _launch(self) -> list[Work]:
         """Start a step that fits, making room as long as it does not."""

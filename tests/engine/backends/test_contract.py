@@ -360,6 +360,19 @@ def test_what_does_not_fit_changes_nothing(name: str, tmp_path: Path) -> None:
     backend.close()
 
 
+@pytest.mark.parametrize("drafts", [0, 4, 15])
+@pytest.mark.parametrize("spare", [0, 12])
+def test_spare_slots_and_guesses_are_had_in_any_numbers(
+    name: str, tmp_path: Path, spare: int, drafts: int
+) -> None:
+    backend = load(name, tmp_path, slots=2, spare=spare, drafts=drafts)
+    assert backend.capabilities.slots == 2 + spare
+    tokens = tokens_of(backend, "the land and the hour, as told")
+    last = backend.capabilities.slots - 1
+    assert write(backend, last, tokens, 3) == write(backend, 0, tokens, 3)
+    backend.close()
+
+
 def test_every_token_of_the_context_can_be_used(name: str, tmp_path: Path) -> None:
     backend = load(name, tmp_path, context=256, batch=256)
     prompt = tokens_of(backend, TEXT * 10)[: backend.capabilities.context_length - 1]

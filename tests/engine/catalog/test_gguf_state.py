@@ -131,7 +131,6 @@ def _state(folder: Path, architecture: str, keys: dict[str, Value]) -> StateSize
             4 * (2 * WIDTH + WIDTH * 16) * 4,
             id="token shift",
         ),
-        pytest.param("unheard-of", {"block_count": 0}, 0, 0, id="nothing said"),
     ],
 )
 def test_the_state_of_an_architecture(

@@ -75,7 +75,8 @@ class Context:
         params.n_ubatch = config.micro_batch
         params.n_seq_max = config.parallel + config.spare
         # Otherwise the worst case is reserved: a row of the whole vocabulary for every batch token.
-        params.n_outputs_max = config.parallel + config.drafts
+        # It is also asked for a row of each sequence, and ends the process if that is too many.
+        params.n_outputs_max = max(config.parallel + config.drafts, params.n_seq_max)
         # Taken as 0 where the architecture cannot do it.
         params.n_rs_seq = config.snapshots if self._model.recurrent else 0
         params.kv_unified = True
