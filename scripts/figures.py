@@ -104,7 +104,7 @@ def print_share(model: str, threads: int, sequences: int) -> None:
         backend, template, sampling=Sampling(), reasoning="auto", reasoning_format="auto"
     )
     gap = ModelConfig("").max_gap
-    loop = Loop(backend, send, pace=Pace(beside=gap), keeper=Keeper(backend, max_gap=gap))
+    loop = Loop(backend, send, pace=Pace(beside=gap), keeper=Keeper(backend, max_gap=gap, kept=0))
     options = SamplingOptions(ignore_eos=True, seed=1)
     for number in range(sequences):
         request = Request(f"Story {number}. {FILLER}", options, max_tokens=2 * MEASURED)

@@ -49,6 +49,7 @@ def order(config: EngineConfig, model: ResolvedModel, choice: Choice, disk: Sett
         reasoning=asked.reasoning,
         reasoning_format=asked.reasoning_format,
         max_gap=asked.max_gap,
+        kept=choice.kept,
         memory=config.cache_memory,
         disk=disk.cache,
     )

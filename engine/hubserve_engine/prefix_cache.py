@@ -255,8 +255,12 @@ class PrefixCache:
 
     def least(self, tier: CacheTier, *, sparing: Holding | None = None) -> Holding | None:
         """The holding of a tier that is worth least."""
-        others = (holding for holding in self.holdings(tier) if holding is not sparing)
-        return min(others, key=lambda h: h.value(self._clock), default=None)
+        others = (holding for holding in self.by_value(tier) if holding is not sparing)
+        return next(others, None)
+
+    def by_value(self, tier: CacheTier) -> list[Holding]:
+        """The holdings of a tier, those that are worth least first."""
+        return sorted(self.holdings(tier), key=lambda holding: holding.value(self._clock))
 
     def covered(self, tokens: Tokens, tier: CacheTier) -> int:
         """How many of `tokens` a holding of that tier has, as it stands."""

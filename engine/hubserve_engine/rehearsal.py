@@ -34,6 +34,7 @@ def scripted(config: ModelConfig) -> tuple[ResolvedModel, Choice]:
         context_limit="--ctx-size" if config.context_length else "the script",
         parallel=config.parallel,
         spare=SPARE,
+        kept=config.context_length or USUAL_CONTEXT,
         threads=1,
         gpu_layers=0,
         flash_attention=False,

@@ -14,6 +14,7 @@ from hubserve_engine.worker.loop import Loop
 from hubserve_engine.worker.protocol import Failed, Step
 
 MAX_GAP = 0.2
+MUCH = 1 << 30
 
 
 def intake(
@@ -39,7 +40,7 @@ class Bench:
         for slot in range(backend.capabilities.slots):
             backend.remove(slot)
         self.intake = intake(backend)
-        self.keeper = keeper or Keeper(backend, max_gap=MAX_GAP)
+        self.keeper = keeper or Keeper(backend, max_gap=MAX_GAP, kept=MUCH)
         self.loop = Loop(backend, self._send, pace=Pace(beside=MAX_GAP), keeper=self.keeper)
         self.steps: list[Step] = []
         self.failures: list[Failed] = []

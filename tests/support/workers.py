@@ -27,6 +27,7 @@ def order(
         reasoning="auto",
         reasoning_format="auto",
         max_gap=0.2,
+        kept=context,
     )
 
 

@@ -28,20 +28,23 @@ _WAIT = 0.02
 
 
 class Keeper:
-    """For the thread that owns the backend. `memory` is for copies, in bytes; without a `store`
-    nothing goes to the disk. `max_gap` is in seconds."""
+    """For the thread that owns the backend. So many tokens may be `kept` in slots beside running
+    sequences; `memory` is for copies, in bytes; without a `store` nothing goes to the disk.
+    `max_gap` is in seconds."""
 
     def __init__(
         self,
         backend: Backend,
         *,
         max_gap: float,
+        kept: int,
         memory: int = 0,
         store: PrefixStore | None = None,
     ) -> None:
         capabilities = backend.capabilities
         self._backend = backend
         self._restorable = capabilities.restore_truncates
+        self._kept = kept
         self._memory = memory
         self._max_gap = max_gap
         self._rate = _RATE
@@ -58,25 +61,43 @@ class Keeper:
         for entry in store.entries() if store else ():
             self._add_file(entry)
 
-    def rescue(self, holding: Holding, *, beside: bool) -> None:
+    def rescue(self, holding: Holding, *, beside: bool) -> bool:
         """Its slot is about to be emptied: keep a copy of it in memory, if it is worth that, and
-        quickly made if that is `beside` running streams."""
+        quickly made if that is `beside` running streams. Whether the slot can be emptied without a
+        loss."""
         tokens = holding.tokens[: self._length(holding)]
         covered = max(self.cache.covered(tokens, tier) for tier in ("host", "disk"))
-        if holding.slot is None or len(tokens) - covered < _WORTH_MEMORY:
-            return
+        if len(tokens) - covered < _WORTH_MEMORY:
+            return True
+        assert holding.slot is not None
         size = self._backend.state_size(holding.slot)
         if size > self._memory or (beside and not self._is_quick(size)):
-            return
+            return False
         cut = len(tokens) < holding.length
         if cut and not self._backend.truncate(holding.slot, len(tokens)):
-            return
+            return False
         state = self._save(holding.slot)
-        if state is None:
-            return
-        copy = Holding(tokens, "host", self._restorable, state=state, uses=holding.uses)
-        self.cache.add(copy)
-        self._shrink(keeping=copy)
+        if state is not None:
+            copy = Holding(tokens, "host", self._restorable, state=state, uses=holding.uses)
+            self.cache.add(copy)
+            self._shrink(keeping=copy)
+        return True
+
+    def clear(self, *, beside: bool) -> None:
+        """A sequence begins: what is kept leaves the context, as far as it is more than may be
+        kept, and is not lost by that. What is worth least leaves first.
+
+        To fetch it again takes far less than to read it.
+        """
+        holdings = self.cache.by_value("kept")
+        excess = sum(holding.length for holding in holdings) - self._kept
+        for holding in holdings:
+            if excess <= 0:
+                return
+            if holding.slot is not None and self.rescue(holding, beside=beside):
+                self.cache.drop(holding)
+                self._backend.remove(holding.slot)
+                excess -= holding.length
 
     def restore(self, holding: Holding, slot: int, make_room: Callable[[], bool]) -> bool:
         """Fill an empty slot from a copy, for which room is made as long as that is possible. One

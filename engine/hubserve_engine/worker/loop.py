@@ -130,6 +130,10 @@ class Loop:
         self._answers.owner(sequence).began(time.perf_counter())
         if admission.evicted is not None:
             self._keeper.rescue(admission.evicted, beside=self._writing)
+        # What is fetched is to lie where others lay, so they leave first, but not what is copied.
+        copied = source is not None and source.tier == "kept" and source.slot != slot
+        if not copied:
+            self._keeper.clear(beside=self._writing)
         if source is None or source.slot != slot:
             self._backend.remove(slot)
         if source is not None and self._fill(slot, source, admission.reused):
@@ -137,6 +141,8 @@ class Loop:
         else:
             self._backend.remove(slot)
             sequence.hold(0)
+        if copied:
+            self._keeper.clear(beside=self._writing)
 
     def _fill(self, slot: int, source: Holding, length: int) -> bool:
         """Have the first `length` tokens of a holding in a slot, which is its own or empty."""

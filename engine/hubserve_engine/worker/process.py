@@ -61,7 +61,9 @@ def main(descriptor: int, backend: str | None = None) -> None:
             channel.send(failure(None, error))
             return
         store = _store(load, model)
-        keeper = Keeper(model, max_gap=load.max_gap, memory=load.memory, store=store)
+        keeper = Keeper(
+            model, max_gap=load.max_gap, kept=load.kept, memory=load.memory, store=store
+        )
         loop = Loop(
             model,
             channel.send,

@@ -41,8 +41,9 @@ class TooLong(Exception):
 class Load(msgspec.Struct, tag=True, frozen=True):
     """The first message: which backend, and what the requests' defaults are.
 
-    `chat_template` replaces the model's own. Without `disk` no prefixes are kept there; `memory`
-    is how many bytes may be in copies beside the context. `max_gap` is in seconds.
+    `chat_template` replaces the model's own. Prefixes that nobody uses may keep `kept` tokens of
+    the context, and `memory` bytes beside it; without `disk` they are not kept there. `max_gap` is
+    in seconds.
     """
 
     backend: str
@@ -52,6 +53,7 @@ class Load(msgspec.Struct, tag=True, frozen=True):
     reasoning: ReasoningSwitch
     reasoning_format: ReasoningFormat
     max_gap: float
+    kept: int
     memory: int = 0
     disk: DiskCache | None = None
 

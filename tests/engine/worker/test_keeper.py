@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.backends import NAMES, load
-from tests.support.loops import MAX_GAP, Bench, completed, text
+from tests.support.loops import MAX_GAP, MUCH, Bench, completed, text
 
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.prefix_store.store import PrefixStore
@@ -61,7 +61,7 @@ def files(bench: Bench, store: Store) -> list[int]:
 
 
 def test_a_conversation_that_lost_its_slot_goes_on_from_memory(backend: Backend) -> None:
-    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, memory=LARGE))
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, memory=LARGE))
     answer, _, tier = ask(bench, chat(LONG))
     assert tier is None
     for other in "123":
@@ -74,7 +74,7 @@ def test_a_conversation_that_lost_its_slot_goes_on_from_memory(backend: Backend)
 
 
 def test_without_memory_for_copies_it_is_read_again(backend: Backend) -> None:
-    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, memory=100))
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, memory=100))
     answer, _, _ = ask(bench, chat(LONG))
     for other in "123":
         ask(bench, chat(other + LONG))
@@ -84,11 +84,12 @@ def test_without_memory_for_copies_it_is_read_again(backend: Backend) -> None:
 
 
 def test_a_prompt_is_not_read_again_after_a_restart(backend: Backend, store: Store) -> None:
-    keeper = Keeper(backend, max_gap=MAX_GAP, store=store())
+    keeper = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
     answer, _, _ = ask(Bench(backend, keeper=keeper), chat(LONG))
     keeper.flush(10)
     again, cached, tier = ask(
-        Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, store=store())), chat(LONG)
+        Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())),
+        chat(LONG),
     )
     assert (again, tier) == (answer, "disk")
     assert cached > len(LONG) // 8
@@ -98,7 +99,7 @@ def test_a_long_prompt_is_on_disk_while_its_answer_is_written(
     backend: Backend, store: Store
 ) -> None:
     """So that it is there whatever becomes of the process."""
-    keeper = Keeper(backend, max_gap=MAX_GAP, store=store())
+    keeper = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
     bench = Bench(backend, keeper=keeper)
     seen = files(bench, store)
     ask(bench, Request(LONG, sampling=GREEDY, max_tokens=20))
@@ -108,7 +109,7 @@ def test_a_long_prompt_is_on_disk_while_its_answer_is_written(
 def test_a_conversation_that_grows_is_one_file_where_it_can_be_cut(
     backend: Backend, store: Store
 ) -> None:
-    keeper = Keeper(backend, max_gap=MAX_GAP, store=store())
+    keeper = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
     bench = Bench(backend, keeper=keeper)
     words = [LONG]
     for _ in range(2):
@@ -122,7 +123,7 @@ def test_a_conversation_that_grows_is_one_file_where_it_can_be_cut(
 
 
 def test_what_is_short_or_private_is_not_written(backend: Backend, store: Store) -> None:
-    keeper = Keeper(backend, max_gap=MAX_GAP, store=store())
+    keeper = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
     bench = Bench(backend, keeper=keeper)
     ask(bench, chat("short"))
     ask(bench, Request(LONG, sampling=GREEDY, max_tokens=3, cache_prompt=False))
@@ -133,13 +134,13 @@ def test_what_is_short_or_private_is_not_written(backend: Backend, store: Store)
 def test_a_file_that_is_damaged_costs_no_more_than_the_reading(
     backend: Backend, store: Store, tmp_path: Path
 ) -> None:
-    keeper = Keeper(backend, max_gap=MAX_GAP, store=store())
+    keeper = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
     answer, _, _ = ask(Bench(backend, keeper=keeper), chat(LONG))
     keeper.flush(10)
     (file,) = (tmp_path / "cache").rglob("*.prefix")
     data = bytearray(file.read_bytes())
     data[-9] ^= 1
-    other = Keeper(backend, max_gap=MAX_GAP, store=store())
+    other = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
     file.write_bytes(data)
     assert ask(Bench(backend, keeper=other), chat(LONG)) == (answer, 0, None)
 
@@ -147,7 +148,7 @@ def test_a_file_that_is_damaged_costs_no_more_than_the_reading(
 def test_a_copy_too_slow_for_a_running_stream_is_left_for_later(
     backend: Backend, store: Store
 ) -> None:
-    keeper = Keeper(backend, max_gap=0.0, store=store())
+    keeper = Keeper(backend, max_gap=0.0, kept=MUCH, store=store())
     bench = Bench(backend, keeper=keeper)
     seen = files(bench, store)
     ask(bench, Request(LONG, sampling=GREEDY, max_tokens=20))
@@ -164,7 +165,7 @@ def test_what_is_kept_gives_way_to_what_comes_back(backend: Backend) -> None:
     long = LONG
     while len(backend.tokenize(long, add_special=True, parse_special=True)) < room * 2 // 5:
         long += LONG
-    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, memory=LARGE))
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, memory=LARGE))
     answers = [ask(bench, chat(name + long))[0] for name in "123"]
     tiers = []
     for name, answer in zip("123", answers, strict=True):
@@ -174,3 +175,23 @@ def test_what_is_kept_gives_way_to_what_comes_back(backend: Backend) -> None:
         tiers.append(tier)
     assert set(tiers) <= {"host", "kept"}
     assert "host" in tiers
+
+
+def test_what_nobody_uses_leaves_the_context_for_who_runs(backend: Backend) -> None:
+    """As attention is computed over all of it, whoever it belongs to."""
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=0, memory=LARGE))
+    first, _, _ = ask(bench, chat("1" + LONG))
+    used: list[int] = []
+    bench.on_step = lambda _step: used.append(bench.keeper.cache.slot_tokens)
+    ask(bench, chat("2"))
+    assert max(used) < len(LONG) // 8
+    again, cached, tier = ask(bench, chat("1" + LONG))
+    assert (again, tier) == (first, "host")
+    assert cached > len(LONG) // 8
+
+
+def test_what_would_be_lost_by_it_stays_in_the_context(backend: Backend) -> None:
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=0, memory=100))
+    first, _, _ = ask(bench, chat("1" + LONG))
+    ask(bench, chat("2"))
+    assert ask(bench, chat("1" + LONG))[::2] == (first, "kept")

@@ -61,6 +61,7 @@ TO_WORKER: list[protocol.ToWorker] = [
         "auto",
         "none",
         0.2,
+        1000,
         2**30,
         DiskCache("/cache", 2**40, "abc"),
     ),
