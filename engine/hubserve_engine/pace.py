@@ -1,6 +1,8 @@
 """How many prompt tokens a step may read, from how long they have taken so far."""
 
 _FIRST = 8
+_MARGIN = 0.75
+"""A step may turn out longer than was thought, and may read a little more than its budget."""
 _COARSE = 32
 _OLD = 0.5
 _MEASURABLE = 8
@@ -22,7 +24,7 @@ class Pace:
         """Prompt tokens for the next step; 0 where even one takes too long."""
         if self._seconds_per_token is None:
             return _FIRST
-        target = self._beside if writing else self._alone
+        target = _MARGIN * self._beside if writing else self._alone
         tokens = int(target / self._seconds_per_token)
         # Few different sizes: llama.cpp reuses the graph of the step before if it has the same.
         return tokens // _COARSE * _COARSE if tokens > _COARSE else tokens

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from hubserve_engine.prefix_cache import Found, Holding, PrefixCache
 from hubserve_engine.sequence import Sequence
 
+OVER = 3
+"""A step may read one in so many tokens more than its budget, if that is all of a prompt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -220,9 +223,10 @@ class Scheduler:
         return works
 
     def _chunk(self, sequence: Sequence, budget: int, room: int) -> int:
-        """A part of what is to be read, cut so that neither it nor the rest is too small."""
+        """A part of what is to be read, cut so that neither it nor the rest is too small. What is
+        little more than the budget is not cut: small parts take long for what they are."""
         wanted = self._wanted(sequence)
-        if wanted <= budget:
+        if wanted <= min(budget + budget // OVER, room):
             return wanted
         if budget < self._smallest:
             return 0

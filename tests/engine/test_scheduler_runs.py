@@ -10,7 +10,7 @@ from tests.support.sequences import sequence
 
 from hubserve_engine.prefix_cache import Holding, PrefixCache
 from hubserve_engine.radix_tree import common_length
-from hubserve_engine.scheduler import Admission, Scheduler, Work
+from hubserve_engine.scheduler import OVER, Admission, Scheduler, Work
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.types import CacheTier
 
@@ -219,7 +219,7 @@ class Runs(RuleBasedStateMachine):
         prompts = works[len(writing) :]
         assert sum(w.count for w in works) <= self.max_batch
         # What is too short to be cut may go over the budget.
-        most = max(budget, self.smallest) + 2 * self.smallest
+        most = max(budget, self.smallest) * (OVER + 1) // OVER + 2 * self.smallest
         assert sum(w.count for w in prompts) < most
         for work in prompts:
             left = work.sequence.uncached - work.count
