@@ -132,11 +132,10 @@ class PrefixCache:
             written += len(sequence.tokens) - len(holding.tokens)
         return sum(map(self._tree.span, families.values())) + written
 
-    @property
-    def slot_tokens(self) -> int:
-        """What all slots hold, if none shares anything."""
+    def tokens_beside(self, slot: int | None = None) -> int:
+        """What all slots hold, or all but one, if none shares anything."""
         kept = sum(holding.length for holding in self.holdings("kept"))
-        return kept + sum(len(sequence.tokens) for sequence in self._live)
+        return kept + sum(len(s.tokens) for s, h in self._live.items() if h.slot != slot)
 
     def find(self, tokens: Tokens, limit: int, room: int) -> Found | None:
         """The holding that gives most of `tokens`, at most `limit`.
@@ -173,7 +172,7 @@ class PrefixCache:
         what it reads."""
         leader = source.sequence if source is not None else None
         sequence.attach(slot, family=leader.family if leader is not None else object())
-        uses = source.uses if source is not None and source.slot == slot else 0
+        uses = source.uses if source is not None and source.slot in (slot, None) else 0
         tokens = sequence.array if sequence.reuse else _NOTHING
         holding = Holding(tokens, "live", self.truncate, slot, sequence=sequence, uses=uses)
         self._live[sequence] = holding

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from hubserve_engine.prefix_cache import Found, Holding, PrefixCache
 from hubserve_engine.sequence import Sequence
 
+_LOOKED_AT = 4
+"""So many times as many sequences as may run are looked at in a step, as to look takes time."""
 OVER = 3
 """A step may read one in so many tokens more than its budget, if that is all of a prompt."""
 
@@ -116,7 +118,7 @@ class Scheduler:
         The caller must carry each admission out, and tell the sequence what its slot holds, before
         it asks for the next.
         """
-        for sequence in tuple(self._waiting):
+        for sequence in self._waiting[: _LOOKED_AT * self._parallel]:
             if len(self._running) == self._parallel:
                 return
             found = self._find(sequence)

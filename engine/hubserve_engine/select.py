@@ -20,7 +20,7 @@ _STEP = 256
 _PERCENT = 90
 """So much of the free memory goes to a context that is asked for: the estimate may be a little low,
 and what else runs needs some."""
-_MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 256, 512
+_MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 128, 512
 _HALF, _SINGLE = 2, 4
 DRAFTS = 15
 """A step of sixteen tokens, with the one that is known: the largest that was seen to gain from the
@@ -32,10 +32,9 @@ _SNAPSHOTS_SHARE = 32
 SPARE = 12
 """Slots beside those that run, for conversations that are kept. In one pool they cost nothing but
 what is in them; a recurrent model has none, as each would take a whole state, and its snapshots."""
-_KEPT_SHARE = 20
+_KEPT_SHARE = 100
 """What is kept in the context may be as large as one in so many parts of the weights. It is all in
-one pool, so that each step computes attention over it, too, for nothing: more than this is seen to
-slow the others (SmolLM2 with 1300 tokens: 30 MB beside 98 MB of weights, a third of the speed)."""
+one pool, so that each step computes attention over it, too, for nothing (see decision 15)."""
 _LEAST_BATCH = 22
 """Tokens in a step beside those of the sequences that write: two parts of prompts that cannot be
 cut (see `Capabilities.min_chunk`)."""

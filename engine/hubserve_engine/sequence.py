@@ -7,6 +7,7 @@ from collections.abc import Sequence as Series
 import numpy as np
 
 from hubserve_engine.lookup import Lookup
+from hubserve_engine.marks import lasting
 from hubserve_engine.radix_tree import Tokens
 from hubserve_engine.transcript import Transcript
 from hubserve_engine.types import CacheTier, FinishReason, Sampler
@@ -79,6 +80,8 @@ class Sequence:
     ) -> None:
         """Its slot holds its first `cached` tokens, taken from another in that tier."""
         self.cached = cached
+        if not cached:
+            self.family = object()  # it shares memory with nobody
         self.marks = tuple(mark for mark in marks if mark <= cached)
         self.floor = floor
         if self.reused is None:
@@ -94,7 +97,7 @@ class Sequence:
     def mark(self) -> None:
         """Its slot can be cut back to what it holds now."""
         if self.cached not in self.marks:
-            self.marks = (*self.marks, self.cached)
+            self.marks = tuple(lasting((*self.marks, self.cached)))
 
     def release(self) -> None:
         """It has no slot any more."""

@@ -203,7 +203,8 @@ def test_tokens_of_running_sequences_count_once_where_they_are_shared() -> None:
     assert house.live_tokens == 10 + 1 + 1 + 2
     run(house, [1] * 10 + [4])  # which was read for itself, or fetched
     assert house.live_tokens == 10 + 1 + 1 + 2 + 11
-    assert house.slot_tokens == 11 + 13 + 11
+    assert house.tokens_beside() == 11 + 13 + 11
+    assert house.tokens_beside(copied.slot) == 11 + 11
 
 
 def test_how_much_is_on_disk() -> None:

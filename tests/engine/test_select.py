@@ -208,7 +208,7 @@ def test_layers_on_the_gpu(gpus: tuple[Gpu, ...], asked: int | None, layers: int
     config = replace(_config(), gpu_layers=asked)
     choice = choose(MODEL, replace(MACHINE, gpus=gpus), config)
     assert choice.gpu_layers == layers
-    assert choice.micro_batch == (512 if gpus and layers else 256)
+    assert choice.micro_batch == (512 if gpus and layers else 128)
 
 
 def test_the_memory_of_the_gpu_counts_where_the_model_is_on_it() -> None:
@@ -237,7 +237,7 @@ def test_a_smaller_state_leaves_room_for_a_longer_context() -> None:
 @pytest.mark.parametrize(
     ("batch", "micro_batch", "chosen"),
     [
-        (None, None, (256, 256)),
+        (None, None, (128, 128)),
         (None, 1024, (1024, 1024)),
         (128, None, (128, 128)),
         (512, 64, (512, 64)),

@@ -32,7 +32,7 @@ def main(
     params = llama.llama_context_default_params()
     params.n_ctx = context
     params.n_batch = 512
-    params.n_ubatch = 256
+    params.n_ubatch = 128
     params.n_seq_max = slots
     params.n_outputs_max = rows
     params.n_rs_seq = snapshots

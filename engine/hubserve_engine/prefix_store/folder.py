@@ -134,7 +134,12 @@ class Folder:
                 partial = self.path / f"{Path(name).stem}.{token_hex(8)}.partial"
                 descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
                 take(descriptor)
-                os.ftruncate(descriptor, size)
+                try:
+                    os.ftruncate(descriptor, size)
+                except OSError:
+                    partial.unlink(missing_ok=True)
+                    os.close(descriptor)
+                    raise
             else:
                 descriptor = None
         if descriptor is None:

@@ -117,6 +117,8 @@ class PrefixStore:
                 self.touch(entry)
             elif not state or size > self._limit or not self._write(entry, state, size, shorter):
                 return None
+            else:
+                self._forget_evicted()
         except FileNotFoundError:
             return None  # it was cleared meanwhile
         except OSError as error:
@@ -128,6 +130,16 @@ class PrefixStore:
         for other in shorter:
             self.remove(other)
         return entry
+
+    def has(self, entry: Entry) -> bool:
+        """Whether its file was there when one was written last."""
+        with self._lock:
+            return entry.name in self._entries
+
+    def _forget_evicted(self) -> None:
+        names = set(self._folder.names(f"{self._key.hex()}-"))
+        with self._lock:
+            self._entries = {n: e for n, e in self._entries.items() if n in names}
 
     def _write(
         self, entry: Entry, state: bytes | memoryview, size: int, shorter: list[Entry]

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from hubserve_engine.backends.base import Backend
+from hubserve_engine.hardware import detect
 from hubserve_engine.prefix_cache import Holding, PrefixCache
 from hubserve_engine.prefix_store.store import Entry, PrefixStore
 from hubserve_engine.prefix_store.writer import PrefixWriter
 from hubserve_engine.radix_tree import Tokens, common_length
 from hubserve_engine.sequence import Sequence
+from hubserve_engine.worker.host_memory import HostMemory
 
 _WORTH_MEMORY, _WORTH_FILE = 64, 256
 """Fewer tokens are as soon read again."""
@@ -25,6 +27,7 @@ _GROWN = 8
 _RATE = 1e9
 """Bytes a second that are copied, before it was measured."""
 _WAIT = 0.02
+_LARGE = 1 << 28
 
 
 class Keeper:
@@ -43,9 +46,9 @@ class Keeper:
     ) -> None:
         capabilities = backend.capabilities
         self._backend = backend
+        self._context_length = capabilities.context_length
         self._restorable = capabilities.restore_truncates
         self._kept = kept
-        self._memory = memory
         self._max_gap = max_gap
         self._rate = _RATE
         self.cache = PrefixCache(
@@ -53,51 +56,68 @@ class Keeper:
             truncate=capabilities.truncate,
             multiple=capabilities.chunk_multiple,
         )
+        self._memory = HostMemory(self.cache, limit=memory, cuttable=self._restorable)
         self._store = store
         self._written: SimpleQueue[Entry] = SimpleQueue()
         self._writer = PrefixWriter(store, self._written.put) if store else None
         self._handed: deque[Tokens] = deque(maxlen=3)  # that may be in the writer's hands
         self._noted: deque[Sequence] = deque()
+        self._copied = False
         for entry in store.entries() if store else ():
             self._add_file(entry)
 
-    def rescue(self, holding: Holding, *, beside: bool) -> bool:
+    def rescue(self, holding: Holding, *, beside: bool) -> None:
         """Its slot is about to be emptied: keep a copy of it in memory, if it is worth that, and
-        quickly made if that is `beside` running streams. Whether the slot can be emptied without a
-        loss."""
+        quickly made if that is `beside` running streams."""
         tokens = holding.tokens[: self._length(holding)]
-        covered = max(self.cache.covered(tokens, tier) for tier in ("host", "disk"))
-        if len(tokens) - covered < _WORTH_MEMORY:
-            return True
+        if self._is_covered(tokens):
+            return
         assert holding.slot is not None
         size = self._backend.state_size(holding.slot)
-        if size > self._memory or (beside and not self._is_quick(size)):
-            return False
-        cut = len(tokens) < holding.length
-        if cut and not self._backend.truncate(holding.slot, len(tokens)):
-            return False
-        state = self._save(holding.slot)
-        if state is not None:
-            copy = Holding(tokens, "host", self._restorable, state=state, uses=holding.uses)
-            self.cache.add(copy)
-            self._shrink(keeping=copy)
-        return True
+        if self._memory.takes(size) and not (beside and not self._is_quick(size)):
+            self._move(holding, holding.slot, tokens)
 
     def clear(self, *, beside: bool) -> None:
         """A sequence begins: what is kept leaves the context, as far as it is more than may be
-        kept, and is not lost by that. What is worth least leaves first.
+        kept, and nothing is lost by that. What is worth least leaves first.
 
         To fetch it again takes far less than to read it.
         """
+        end = time.perf_counter() + self._max_gap / 2
         holdings = self.cache.by_value("kept")
         excess = sum(holding.length for holding in holdings) - self._kept
         for holding in holdings:
-            if excess <= 0:
+            if excess <= 0 or (beside and time.perf_counter() > end):
                 return
-            if holding.slot is not None and self.rescue(holding, beside=beside):
+            if holding.slot is not None and self._can_leave(holding, holding.slot, beside=beside):
                 self.cache.drop(holding)
                 self._backend.remove(holding.slot)
                 excess -= holding.length
+
+    def _can_leave(self, holding: Holding, slot: int, *, beside: bool) -> bool:
+        """Whether there is a copy of all that is worth one; it is made if that costs no other."""
+        tokens = holding.tokens[: self._length(holding)]
+        if holding.length - len(tokens) >= _WORTH_MEMORY:
+            return False  # what was written behind its last mark would be lost
+        if self._is_covered(tokens):
+            return True
+        size = self._backend.state_size(slot)
+        if size > self._memory.room or (beside and not self._is_quick(size)):
+            return False
+        return self._move(holding, slot, tokens)
+
+    def _is_covered(self, tokens: Tokens) -> bool:
+        covered = max(self.cache.covered(tokens, tier) for tier in ("host", "disk"))
+        return len(tokens) - covered < _WORTH_MEMORY
+
+    def _move(self, holding: Holding, slot: int, tokens: Tokens) -> bool:
+        """Copy a state to memory. False: that failed, and the slot is as it was."""
+        if len(tokens) < holding.length and not self._backend.truncate(slot, len(tokens)):
+            return False
+        state = self._save(slot)
+        if state is not None:
+            self._memory.add(tokens, state, uses=holding.uses)
+        return state is not None or len(tokens) < holding.length
 
     def restore(self, holding: Holding, slot: int, make_room: Callable[[], bool]) -> bool:
         """Fill an empty slot from a copy, for which room is made as long as that is possible. One
@@ -109,7 +129,7 @@ class Keeper:
         while state is not None:
             if self._backend.load(slot, state):
                 return True
-            if self.cache.slot_tokens + holding.length <= self._backend.capabilities.context_length:
+            if self.cache.tokens_beside(slot) + holding.length <= self._context_length:
                 break
             if not make_room():
                 return False
@@ -135,18 +155,18 @@ class Keeper:
         if self._writer is None:
             return
         self._take_in()
-        if self._noted:
-            sequence = self._noted.popleft()
-            holding = self.cache.live(sequence)
+        while self._noted and not self._copied:
+            holding = self.cache.live(self._noted.popleft())
             if holding is not None:
                 self._write(holding, beside=beside)
+        self._copied = False
 
     def tidy(self) -> bool:
         """While nothing runs: copy one prefix more to the disk. False: there is nothing to do."""
         if self._writer is None:
             return False
         self._take_in()
-        for holding in self.cache.holdings("kept"):
+        for holding in (*self.cache.holdings("kept"), *self.cache.holdings("host")):
             if self._is_due(holding):
                 if self._writer.full:
                     self._writer.flush(_WAIT)
@@ -161,14 +181,16 @@ class Keeper:
             self._writer.flush(seconds)
 
     def _write(self, holding: Holding, *, beside: bool) -> None:
-        assert self._writer is not None and holding.slot is not None
+        assert self._writer is not None
         if not self._is_due(holding) or self._writer.full:
             return
-        if beside and not self._is_quick(self._backend.state_size(holding.slot)):
+        size = self._backend.state_size(holding.slot) if holding.slot is not None else 0
+        if beside and not self._is_quick(size):
             return
         holding.offered = holding.length
         tokens = holding.tokens_held[: self._length(holding)]
-        state = self._copy(holding, len(tokens))
+        slot = holding.slot
+        state = holding.state if slot is None else self._copy(holding, slot, len(tokens))
         if state is not None:
             self._handed.append(tokens)
             self._writer.submit(tokens, state, supersede=self._restorable)
@@ -185,10 +207,8 @@ class Keeper:
                 covered = max(covered, common_length(handed, tokens))
         return length - covered >= max(_WORTH_FILE, covered // _GROWN)
 
-    def _copy(self, holding: Holding, length: int) -> bytes | None:
+    def _copy(self, holding: Holding, slot: int, length: int) -> bytes | None:
         """The state after the first `length` tokens of a slot, which stays as it is."""
-        slot = holding.slot
-        assert slot is not None
         if length == holding.length:
             return self._save(slot)
         taken = self.cache.take_slot() if self.cache.has_empty else None
@@ -203,20 +223,30 @@ class Keeper:
             self.cache.return_slot(other)
 
     def _save(self, slot: int) -> bytes | None:
+        """None: there is no memory for it."""
+        size = self._backend.state_size(slot)
+        if size > _LARGE and 3 * size > detect().memory_free:
+            return None  # it is there twice for a moment, and the system ends who takes too much
         began = time.perf_counter()
-        view = self._backend.save(slot)
-        if view is None:
+        try:
+            view = self._backend.save(slot)
+            state = bytes(view) if view is not None else None
+        except MemoryError:
             return None
-        state = bytes(view)
-        self._rate = (self._rate + len(state) / (time.perf_counter() - began)) / 2
+        if state is not None:
+            self._rate = (self._rate + len(state) / (time.perf_counter() - began)) / 2
+        self._copied = True
         return state
 
     def _is_quick(self, size: int) -> bool:
         return size / self._rate <= self._max_gap / 2
 
     def _length(self, holding: Holding) -> int:
-        """How much of it a prompt can have in common: all, or as much as can be cut to later."""
-        return holding.length if self._restorable else max(holding.marks, default=0)
+        """How much of it is worth a copy: all, or as much as a prompt can have in common with it,
+        where a copy serves only whole."""
+        if self._restorable or holding.slot is None:
+            return holding.length
+        return max(holding.marks, default=0)
 
     def _take_in(self) -> None:
         """Know what the writer has written."""
@@ -226,6 +256,9 @@ class Keeper:
             except Empty:
                 return
             self._add_file(entry)
+            for holding in list(self.cache.holdings("disk")):
+                if self._store is not None and not self._store.has(holding.state):
+                    self.cache.drop(holding)  # its file made room for this one
 
     def _add_file(self, entry: Entry) -> None:
         for holding, common in list(self.cache.sharing(entry.tokens)):
@@ -234,13 +267,3 @@ class Keeper:
             if holding.tier == "disk" and (same or shorter):
                 self.cache.drop(holding)  # the longer file serves for it, too
         self.cache.add(Holding(entry.tokens, "disk", self._restorable, state=entry))
-
-    def _shrink(self, *, keeping: Holding) -> None:
-        """Forget the copies in memory that are worth least, until the rest fits."""
-        used = sum(len(copy.state) for copy in self.cache.holdings("host"))
-        while used > self._memory:
-            least = self.cache.least("host", sparing=keeping)
-            if least is None:
-                return
-            self.cache.drop(least)
-            used -= len(least.state)

@@ -68,6 +68,7 @@ class Loop:
         )
         self._answers = Answers(backend, self._scheduler, send, preserved=preserved)
         self._inbox: SimpleQueue[Generation | int | _Stop] = SimpleQueue()
+        self._launched = 0.0
         self.clock = Clock()
 
     def submit(self, generation: Generation) -> None:
@@ -115,12 +116,11 @@ class Loop:
         """One step, and its message."""
         for admission in self._scheduler.admit():
             self._admit(admission)
-        began = time.perf_counter()
         works = self._launch()
         if works:
             sampled = self._backend.collect()
             now = time.perf_counter()
-            self._observe(works, now - began)
+            self._observe(works, now - self._launched)
             self._advance(works, sampled, now)
         self._answers.send()
         self._keeper.save(beside=not self._scheduler.idle)
@@ -168,6 +168,7 @@ class Loop:
             if guessing and all(work.sequence.uncached == 1 for work in works):
                 works = self._with_guesses(works)
             chunks = [self._chunk(work) for work in works]
+            self._launched = time.perf_counter()
             try:
                 self._backend.launch(chunks)
             except NoRoom:

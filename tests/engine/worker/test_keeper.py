@@ -15,6 +15,7 @@ from hubserve_engine.worker.keeper import Keeper
 LONG = "the land and the hour, as told on one long line, again and again and again. " * 20
 LARGE = 1 << 26
 GREEDY = SamplingOptions(temperature=0.0)
+GREEDY_TO_THE_END = SamplingOptions(temperature=0.0, ignore_eos=True)
 
 Store = Callable[[], PrefixStore]
 
@@ -182,7 +183,7 @@ def test_what_nobody_uses_leaves_the_context_for_who_runs(backend: Backend) -> N
     bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=0, memory=LARGE))
     first, _, _ = ask(bench, chat("1" + LONG))
     used: list[int] = []
-    bench.on_step = lambda _step: used.append(bench.keeper.cache.slot_tokens)
+    bench.on_step = lambda _step: used.append(bench.keeper.cache.tokens_beside())
     ask(bench, chat("2"))
     assert max(used) < len(LONG) // 8
     again, cached, tier = ask(bench, chat("1" + LONG))
@@ -195,3 +196,71 @@ def test_what_would_be_lost_by_it_stays_in_the_context(backend: Backend) -> None
     first, _, _ = ask(bench, chat("1" + LONG))
     ask(bench, chat("2"))
     assert ask(bench, chat("1" + LONG))[::2] == (first, "kept")
+
+
+def test_a_conversation_that_grows_is_one_copy_in_memory(backend: Backend) -> None:
+    keeper = Keeper(backend, max_gap=MAX_GAP, kept=0, memory=LARGE)
+    bench = Bench(backend, keeper=keeper)
+    words = [LONG]
+    for _ in range(3):
+        answer, _, _ = ask(bench, chat(*words))
+        ask(bench, chat("something else"))
+        words += [answer, "And what came then? " * 20]
+    copies = list(keeper.cache.holdings("host"))
+    assert len(copies) == 1 or not backend.capabilities.restore_truncates
+
+
+def test_a_long_answer_that_a_copy_would_not_have_stays_in_the_context(backend: Backend) -> None:
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=0, memory=LARGE))
+    prompt = "the land and the hour, as told on one long line"
+    request = Request(prompt, sampling=GREEDY_TO_THE_END, max_tokens=300)
+    answer, _, _ = ask(bench, request)
+    ask(bench, chat("2"))
+    _, cached, _ = ask(bench, Request(prompt + answer + " and more", sampling=GREEDY, max_tokens=2))
+    # What the tiny models write is no text, so that it has other tokens when it comes back.
+    exact = backend.loaded.architecture == "scripted" and backend.capabilities.truncate
+    assert cached > 300 or not exact
+
+
+def test_many_short_prompts_do_not_keep_a_long_one_from_the_disk(
+    backend: Backend, store: Store
+) -> None:
+    keeper = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
+    bench = Bench(backend, keeper=keeper)
+    for number in range(40):
+        bench.submit(Request(f"{number} short", sampling=GREEDY, max_tokens=1))
+    bench.run()
+    steps: list[int] = []
+
+    def look(_step: object) -> None:
+        keeper.flush(10)
+        steps.append(len(store().entries()))
+
+    bench.on_step = look
+    ask(bench, Request(LONG, sampling=GREEDY_TO_THE_END, max_tokens=20))
+    assert steps[4] == 1
+
+
+def test_a_file_that_made_room_for_another_counts_no_more(backend: Backend, tmp_path: Path) -> None:
+    first = "1" + LONG
+    keeper = Keeper(
+        backend, max_gap=MAX_GAP, kept=MUCH, store=PrefixStore(tmp_path, "a model", LARGE)
+    )
+    answer, _, _ = ask(Bench(backend, keeper=keeper), chat(first))
+    keeper.flush(10)
+    (file,) = tmp_path.rglob("*.prefix")
+    limit = int(1.5 * file.stat().st_size)
+    keeper = Keeper(
+        backend,
+        max_gap=MAX_GAP,
+        kept=0,
+        memory=LARGE,
+        store=PrefixStore(tmp_path, "a model", limit),
+    )
+    bench = Bench(backend, keeper=keeper)
+    ask(bench, chat(first))
+    ask(bench, chat("2" + LONG))
+    keeper.flush(10)
+    keeper.save(beside=False)
+    assert len(list(keeper.cache.holdings("disk"))) == 1
+    assert ask(bench, chat(first))[0] == answer

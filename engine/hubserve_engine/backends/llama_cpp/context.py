@@ -147,6 +147,7 @@ class Context:
                 past.forget(slot)
                 return True
             past.cut(slot)
+            self._marks.cut(slot, length)
         return bool(llama.llama_memory_seq_rm(self._memory, slot, length, -1))
 
     def fork(self, source: int, target: int) -> bool:

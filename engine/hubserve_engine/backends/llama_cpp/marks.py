@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hubserve_engine.backends.llama_cpp.library import pointer
+from hubserve_engine.marks import lasting
 
 _PARTIAL = llama.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
 
@@ -32,11 +33,15 @@ class Marks:
         size = llama.llama_state_seq_get_size_ext(self._context, slot, _PARTIAL) if length else 0
         if not size:
             return False
-        data = np.empty(size, np.uint8)
+        try:
+            data = np.empty(size, np.uint8)
+        except MemoryError:
+            return False
         address = pointer(data, ctypes.c_uint8)
         if llama.llama_state_seq_get_data_ext(self._context, address, size, slot, _PARTIAL) != size:
             return False
-        self._marks.setdefault(slot, {})[length] = data
+        marks = {**self._marks.get(slot, {}), length: data}
+        self._marks[slot] = {n: marks[n] for n in lasting(marks)}
         return True
 
     def restore(self, slot: int, length: int) -> bool:
