@@ -74,7 +74,7 @@ class Keeper:
             return
         assert holding.slot is not None
         size = self._backend.state_size(holding.slot)
-        if self._memory.takes(size) and not (beside and not self._is_quick(size)):
+        if self._memory.takes(size) and not self._holds_up(size, beside=beside):
             self._move(holding, holding.slot, tokens)
 
     def clear(self, *, beside: bool) -> None:
@@ -102,7 +102,7 @@ class Keeper:
         if self._is_covered(tokens):
             return True
         size = self._backend.state_size(slot)
-        if size > self._memory.room or (beside and not self._is_quick(size)):
+        if size > self._memory.room or self._holds_up(size, beside=beside):
             return False
         return self._move(holding, slot, tokens)
 
@@ -185,7 +185,7 @@ class Keeper:
         if not self._is_due(holding) or self._writer.full:
             return
         size = self._backend.state_size(holding.slot) if holding.slot is not None else 0
-        if beside and not self._is_quick(size):
+        if self._holds_up(size, beside=beside):
             return
         holding.offered = holding.length
         tokens = holding.tokens_held[: self._length(holding)]
@@ -238,8 +238,9 @@ class Keeper:
         self._copied = True
         return state
 
-    def _is_quick(self, size: int) -> bool:
-        return size / self._rate <= self._max_gap / 2
+    def _holds_up(self, size: int, *, beside: bool) -> bool:
+        """Whether to copy so many bytes takes too long for the streams that it is done beside."""
+        return beside and size / self._rate > self._max_gap / 2
 
     def _length(self, holding: Holding) -> int:
         """How much of it is worth a copy: all, or as much as a prompt can have in common with it,
