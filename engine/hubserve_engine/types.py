@@ -13,6 +13,8 @@ Channel = Literal["reasoning", "content"]
 FinishReason = Literal["stop", "length"]
 ReasoningSwitch = Literal["on", "off", "auto"]
 ReasoningFormat = Literal["auto", "none"]
+ToolChoice = Literal["none", "auto", "required"]
+ConstraintKind = Literal["json_object", "json_schema", "regex", "choice", "gbnf", "lark"]
 CacheTier = Literal["live", "kept", "host", "disk"]
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
 """What a number in the state is kept in; all but the first three are blocks of 32, quantized."""
@@ -38,6 +40,35 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """How the tools of a chat may be called.
+
+    `allowed` are the names that may be, None for all of them; a named function is "required" with
+    one name. Without `parallel` an answer has one call at most. `strict` holds calls to the schemas
+    of their tools from the moment one begins; with "required" they always are.
+    """
+
+    choice: ToolChoice = "auto"
+    allowed: tuple[str, ...] | None = None
+    parallel: bool = True
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What the answer has to be, thinking aside.
+
+    `value` is the schema of "json_schema" (a dict or a boolean), the pattern of "regex", the tuple
+    of texts of "choice", the source of "gbnf" or "lark", and None for "json_object". `param` is the
+    request's field that said so, for errors.
+    """
+
+    kind: ConstraintKind
+    value: Any = None
+    param: str = "response_format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +154,9 @@ class Request:
     """One generation: a prompt, how to sample, when to stop.
 
     `max_tokens` None goes on to the end of the context. `stop` strings end the answer (not the
-    thinking) and are not part of it. `logprobs` is the number of alternatives wanted for each
+    thinking) and are not part of it. `constraint` binds the answer, and `tool_use` the calls in it.
+    `reasoning_budget` are the tokens that thinking may take, None for the server's default and -1
+    for no limit of its own. `logprobs` is the number of alternatives wanted for each
     token, 0 for the chosen token alone, None for none. `reasoning_format` "none" leaves thinking in
     the content; None takes the server's default.
     """
@@ -134,6 +167,9 @@ class Request:
     stop: tuple[str, ...] = ()
     n: int = 1
     logprobs: int | None = None
+    tool_use: ToolUse = ToolUse()
+    constraint: Constraint | None = None
+    reasoning_budget: int | None = None
     reasoning_format: ReasoningFormat | None = None
     cache_prompt: bool = True
 
@@ -176,6 +212,20 @@ class Delta:
     channel: Channel
     text: str
     logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """More of one call of a choice; `call` counts from 0.
+
+    The first one has `id` and `name`; `arguments` are more of the JSON text of an object.
+    """
+
+    index: int
+    call: int
+    id: str | None = None
+    name: str | None = None
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
