@@ -1,0 +1,101 @@
+"""Our side of a process that does one thing: what it is told, what it answers, how it ended."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import IO, Any, Literal
+
+from hubserve_exporters.errors import ExportError
+
+Task = Literal["quantizing"]
+"""The modules of this package that have a `run`."""
+Report = Callable[[float], None]
+"""Takes how much is done, from 0 to 1."""
+
+COMMAND = (sys.executable, "-m", "hubserve_exporters.isolated")
+"""What starts the other side."""
+
+_LONGEST = 300
+_TAIL = 4096
+
+
+def call(
+    task: Task,
+    arguments: Mapping[str, object],
+    *,
+    doing: str,
+    report: Report = lambda share: None,
+) -> dict[str, Any]:
+    """What `run` of that module answers, in a process of its own.
+
+    Arguments and answer are what JSON can say. `doing` is for messages ("quantizing the model").
+    Raises ExportError where the task refuses, and where its process ends before it has answered,
+    by a signal or by a fault in it. The process ends when this one does, and when this raises.
+    """
+    with tempfile.TemporaryFile() as log:
+        read, write = os.pipe()
+        with open(read, encoding="utf-8") as replies:
+            try:
+                process = subprocess.Popen(
+                    [*COMMAND, task, str(write)],
+                    pass_fds=(write,),
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C is for us, and we end it
+                )
+            finally:
+                os.close(write)
+            try:
+                answer = _converse(process, replies, json.dumps(arguments), report)
+                code = process.wait()
+            finally:
+                process.kill()
+                process.wait()
+                if process.stdin is not None:
+                    process.stdin.close()
+        if answer is None:
+            raise ExportError(f"{_sentence(doing)} failed: {_how_it_ended(code, log)}")
+    return answer
+
+
+def _converse(
+    process: "subprocess.Popen[bytes]", replies: IO[str], question: str, report: Report
+) -> dict[str, Any] | None:
+    """The answer; None where the process ended without one."""
+    assert process.stdin is not None
+    try:
+        process.stdin.write(question.encode() + b"\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        return None
+    for line in replies:
+        kind, value = json.loads(line)
+        if kind == "refusal":
+            raise ExportError(value)
+        if kind == "answer":
+            found: dict[str, Any] = value
+            return found
+        report(value)
+    return None
+
+
+def _how_it_ended(code: int, log: IO[bytes]) -> str:
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - _TAIL))
+    lines = log.read().decode("utf-8", "replace").splitlines()
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    said = f" ({last[:_LONGEST]})" if last else ""
+    if code == -signal.SIGKILL:
+        return f"its process was killed, most likely for want of memory{said}."
+    if code < 0:
+        return f"its process ended by {signal.Signals(-code).name}{said}."
+    return f"its process ended with exit code {code}{said}."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,118 @@
+"""K- and I-quants, which llama.cpp alone can write: from a file in BF16 or F32 to a smaller one.
+
+Types that the gguf package can encode are written by the export itself.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+from gguf import LlamaFileType
+
+from hubserve_exporters.errors import ExportError
+from hubserve_exporters.gguf.patch import set_uint32
+from hubserve_exporters.gguf.reader import open_gguf
+from hubserve_exporters.gguf.tensor_types import TensorType
+from hubserve_exporters.gguf.tensors import TensorInfo
+from hubserve_exporters.isolated.call import Report, call
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A mix of types that llama.cpp chooses tensor by tensor.
+
+    `base` is the type of most matrices. Without an importance matrix those that need one are noise.
+    """
+
+    file_type: LlamaFileType
+    base: TensorType
+    needs_importance: bool = False
+
+
+SCHEMES = {
+    "iq1_s": Scheme(LlamaFileType.MOSTLY_IQ1_S, TensorType.IQ1_S, True),
+    "iq1_m": Scheme(LlamaFileType.MOSTLY_IQ1_M, TensorType.IQ1_M, True),
+    "iq2_xxs": Scheme(LlamaFileType.MOSTLY_IQ2_XXS, TensorType.IQ2_XXS, True),
+    "iq2_xs": Scheme(LlamaFileType.MOSTLY_IQ2_XS, TensorType.IQ2_XS, True),
+    "iq2_s": Scheme(LlamaFileType.MOSTLY_IQ2_S, TensorType.IQ2_XS, True),
+    "iq2_m": Scheme(LlamaFileType.MOSTLY_IQ2_M, TensorType.IQ2_S, True),
+    "q2_k": Scheme(LlamaFileType.MOSTLY_Q2_K, TensorType.Q2_K),
+    "q2_k_s": Scheme(LlamaFileType.MOSTLY_Q2_K_S, TensorType.Q2_K, True),
+    "iq3_xxs": Scheme(LlamaFileType.MOSTLY_IQ3_XXS, TensorType.IQ3_XXS, True),
+    "iq3_xs": Scheme(LlamaFileType.MOSTLY_IQ3_XS, TensorType.IQ3_S, True),
+    "iq3_s": Scheme(LlamaFileType.MOSTLY_IQ3_S, TensorType.IQ3_S),
+    "iq3_m": Scheme(LlamaFileType.MOSTLY_IQ3_M, TensorType.IQ3_S),
+    "q3_k_s": Scheme(LlamaFileType.MOSTLY_Q3_K_S, TensorType.Q3_K),
+    "q3_k_m": Scheme(LlamaFileType.MOSTLY_Q3_K_M, TensorType.Q3_K),
+    "q3_k_l": Scheme(LlamaFileType.MOSTLY_Q3_K_L, TensorType.Q3_K),
+    "iq4_xs": Scheme(LlamaFileType.MOSTLY_IQ4_XS, TensorType.IQ4_XS),
+    "iq4_nl": Scheme(LlamaFileType.MOSTLY_IQ4_NL, TensorType.IQ4_NL),
+    "q4_k_s": Scheme(LlamaFileType.MOSTLY_Q4_K_S, TensorType.Q4_K),
+    "q4_k_m": Scheme(LlamaFileType.MOSTLY_Q4_K_M, TensorType.Q4_K),
+    "q5_k_s": Scheme(LlamaFileType.MOSTLY_Q5_K_S, TensorType.Q5_K),
+    "q5_k_m": Scheme(LlamaFileType.MOSTLY_Q5_K_M, TensorType.Q5_K),
+    "q6_k": Scheme(LlamaFileType.MOSTLY_Q6_K, TensorType.Q6_K),
+}
+"""By the name on the command line. Source: `llama_ftype_get_default_type` and
+`tensor_requires_imatrix` of llama.cpp's llama-quant.cpp, as llama-cpp-python 0.3.36 has it."""
+
+
+def quantize(
+    source: Path,
+    target: Path,
+    scheme: str,
+    *,
+    importance: Path | None = None,
+    report: Report = lambda share: None,
+) -> Counter[TensorType]:
+    """Writes `target` from `source`, in a process of its own; the bytes of each type in it.
+
+    Both are GGUF files in one part. The target's file type is that of what is really in it. Raises
+    ExportError, and leaves no file, where llama.cpp cannot.
+    """
+    chosen = SCHEMES[scheme]
+    if chosen.needs_importance and importance is None:
+        raise ExportError(
+            f"{scheme} needs an importance matrix: make one with llama-imatrix and name it with"
+            " --imatrix, or choose a type such as q4_k_m."
+        )
+    try:
+        call(
+            "quantizing",
+            {
+                "source": str(source),
+                "target": str(target),
+                "file_type": int(chosen.file_type),
+                "importance": None if importance is None else str(importance),
+            },
+            doing=f"quantizing to {scheme}",
+            report=report,
+        )
+        with open_gguf(target) as file:
+            tensors = list(file.tensors.values())
+        set_uint32(target, "general.file_type", file_type(chosen, tensors))
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+    sizes = Counter[TensorType]()
+    for tensor in tensors:
+        sizes[tensor.type] += tensor.size
+    return sizes
+
+
+def file_type(scheme: Scheme, tensors: Iterable[TensorInfo]) -> LlamaFileType:
+    """What the file is: the scheme, or the type that most weights of the layers fell back to.
+
+    Rows that do not divide into blocks of 256 are written in blocks of 32, or in F16. The embedding
+    and the output are no part of it: they have types of their own in many schemes.
+    """
+    elements = Counter[TensorType]()
+    for tensor in tensors:
+        if tensor.name.startswith("blk.") and len(tensor.shape) > 1:
+            elements[tensor.type] += prod(tensor.shape)
+    most = max(elements, key=elements.__getitem__, default=scheme.base)
+    if most.block_elements >= scheme.base.block_elements:
+        return scheme.file_type
+    return LlamaFileType["ALL_F32" if most is TensorType.F32 else f"MOSTLY_{most.name}"]
