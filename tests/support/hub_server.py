@@ -7,7 +7,9 @@ For tests, and from a shell:
 
 and then, elsewhere, `HF_ENDPOINT=http://127.0.0.1:8001`. Files that end in .gguf or .safetensors
 are served as the Hub serves large ones: by a redirect to a store of blobs under another host name,
-with the SHA-256 as the ETag. No file is offered through Xet, so clients use plain HTTP.
+with the SHA-256 as the ETag. No file is offered through Xet, so clients use plain HTTP. With a
+folder for `uploads` it takes files from whoever has its token, if HF_HUB_DISABLE_XET is set for
+the client; see `hub_uploads`.
 
 The protocol as huggingface_hub 2.4 speaks it (hf_api.py, file_download.py, utils/_http.py).
 """
@@ -29,19 +31,22 @@ from typing import Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
 from tests.support.hub_repo import LARGE, Repo, entry_of, git_sha1_of, sha256_of, tree_entry_of
+from tests.support.hub_uploads import Answer, Uploads
 
-Where = Literal["api", "resolve", "blob"]
+Where = Literal["api", "resolve", "blob", "upload"]
 
 # Slashes in a revision are escaped.
 _ROUTE = re.compile(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 _API = re.compile(
     r"/api/models/(?P<repo>[^/]+/[^/]+)(/(?P<verb>revision|tree|refs)(/(?P<revision>[^/]+))?/?)?"
 )
+_WRITE = re.compile(r"/api/models/(?P<repo>[^/]+/[^/]+)/(?P<verb>preupload|commit)/main")
+_BATCH = re.compile(r"/(?P<repo>[^/]+/[^/]+)\.git/info/lfs/objects/batch")
 
 
 @dataclass
 class Fault:
-    """Something that goes wrong, `times` times, where requests come to.
+    """Something that goes wrong, `times` times, where requests come to ("upload": all that write).
 
     `status` answers with that code. Otherwise the answer is right at first: `cut_after` closes the
     connection after so many bytes of a blob (with a `reset`, as a router does that has forgotten
@@ -79,10 +84,16 @@ class HubServer:
     """
 
     def __init__(
-        self, repos: Mapping[str, Repo] | None = None, *, port: int = 0, token: str | None = None
+        self,
+        repos: Mapping[str, Repo] | None = None,
+        *,
+        port: int = 0,
+        token: str | None = None,
+        uploads: Path | None = None,
     ) -> None:
         self.repos = dict(repos or {})
         self.token = token
+        self.uploads = Uploads(self.repos, uploads) if uploads else None
         self.faults: list[Fault] = []
         self.seen: list[Seen] = []
         handler = type("Handler", (_Handler,), {"hub": self})
@@ -158,6 +169,59 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, None, "Not Found")
 
     do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        """What writes; the answer is the uploads'."""
+        content = self._take()
+        if content is None:
+            return
+        path, uploads = unquote(urlsplit(self.path).path), self.hub.uploads
+        if uploads is None:
+            self._refuse(404, None, "Not Found")
+        elif path == "/api/validate-yaml":
+            self._send_json({"errors": [], "warnings": []})
+        elif path == "/api/repos/create":
+            self._answer(uploads.create(json.loads(content), self.hub.url))
+        elif (match := _BATCH.fullmatch(path)) and self._visible(match["repo"]):
+            self._answer(uploads.batch(json.loads(content), self.hub.blob_url))
+        elif (match := _WRITE.fullmatch(path)) and self._visible(match["repo"]):
+            if match["verb"] == "commit":
+                self._answer(uploads.commit(match["repo"], content, self.hub.url))
+            else:
+                self._answer(uploads.modes(match["repo"], json.loads(content)))
+
+    def do_PUT(self) -> None:
+        """A large file, sent to the store of blobs, which asks for no token."""
+        content = self._take(trusted=False)
+        if content is not None and self.hub.uploads is not None:
+            digest = urlsplit(self.path).path.removeprefix("/blobs/")
+            self._send(self.hub.uploads.put(digest, content), {}, b"")
+
+    def _take(self, trusted: bool = True) -> bytes | None:
+        """What was sent; None where the answer is sent already."""
+        self.hub.seen.append(Seen(self.command, unquote(urlsplit(self.path).path), self.headers))
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            content = b""
+            while size := int(self.rfile.readline(), 16):
+                content += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        fault = self.hub.take_fault("upload")
+        if fault and self._misbehave(fault):
+            return None
+        if trusted and not self._trusted():
+            self._refuse(401, None, "Invalid username or password.")
+            return None
+        return content
+
+    def _answer(self, answer: Answer) -> None:
+        status, code, body = answer
+        if status == 200:
+            self._send_json(body)
+        else:
+            self._refuse(status, code, body["error"])
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: tests read what the program under test writes."""
