@@ -37,14 +37,15 @@ from scripts.fetch import (
 )
 
 from hubserve_engine.units import size_text
-from hubserve_server.bench.arguments import chosen, counts, servers, target
-from hubserve_server.bench.command import ENDED
+from hubserve_server.bench.arguments import chosen, counts
 from hubserve_server.bench.command import RUNS as USUAL
-from hubserve_server.bench.errors import BenchError
 from hubserve_server.bench.plot import draw
-from hubserve_server.bench.report import Measured, Report, number, spread_text, write
+from hubserve_server.bench.report import Measured, Report, number, spread_text
 from hubserve_server.bench.runner import SCENARIOS, survey
-from hubserve_server.bench.servers import PORT
+from hubserve_server.client.arguments import servers, target
+from hubserve_server.client.errors import ENDED, CommandError
+from hubserve_server.client.files import write
+from hubserve_server.client.servers import PORT
 
 ROOT = Path(__file__).parents[1]
 PEERS = CACHE / "hubserve/peers"
@@ -125,7 +126,7 @@ def main() -> None:
             for model, wanted in plan(given.model or [], names)
         ]
         publish(given.docs, reports, settings, kernels(programs, reports, settings))
-    except (BenchError, FetchError, OSError, typer.BadParameter) as error:
+    except (CommandError, FetchError, OSError, typer.BadParameter) as error:
         sys.exit(f"bench-peers: {error}")
     except asyncio.CancelledError:
         sys.exit(ENDED)
@@ -156,7 +157,7 @@ def build() -> Path:
     if folder.exists():
         return folder
     if missing := [tool for tool in ("cmake", "c++") if not shutil.which(tool)]:
-        raise BenchError(f"{missing[0]} is needed to build llama-server, and was not found.")
+        raise CommandError(f"{missing[0]} is needed to build llama-server, and was not found.")
     say("building llama-server and llama-bench (about 10 minutes on 2 cores, once) ...")
     with workshop(PEERS) as shop:
         with tarfile.open(llama_source(shop)) as archive:
@@ -171,7 +172,7 @@ def build() -> Path:
             for command in (configure, compile_):
                 done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT)
                 if done.returncode:
-                    raise BenchError(f"llama-server could not be built; {log} says why.")
+                    raise CommandError(f"llama-server could not be built; {log} says why.")
         (made / "bin").rename(folder)
         log.unlink()
     return folder
@@ -189,7 +190,9 @@ def compare(
     flags = settings.flags
     theirs = [str(programs / "llama-server"), "-m", str(model), *flags, "--kv-unified"]
     nobody = (None, None, None)
-    sites = servers([str(model), *flags], nobody, nobody, shlex.join([*theirs, "--port", PORT]))
+    sites = servers(
+        "bench", [str(model), *flags], nobody, nobody, shlex.join([*theirs, "--port", PORT])
+    )
     scenarios = chosen(SCENARIOS, names)
     return asyncio.run(survey(sites, scenarios, counts(SCENARIOS, runs, USUAL), seed, say))
 
@@ -205,7 +208,7 @@ def kernels(programs: Path, reports: Sequence[Report], settings: Settings) -> li
             [programs / "llama-bench", "-m", model, *flags], capture_output=True, text=True
         )
         if done.returncode:
-            raise BenchError(f"llama-bench failed: {done.stderr.strip()[-300:]}")
+            raise CommandError(f"llama-bench failed: {done.stderr.strip()[-300:]}")
         reading, writing = (test["avg_ts"] for test in json.loads(done.stdout))
         lines.append(
             f"{Path(model).stem}: {reading:.0f} tokens a second read (512 at once), {writing:.0f}"

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import psutil
 
-from hubserve_server.bench.client import Client
 from hubserve_server.bench.running import user
-from hubserve_server.bench.servers import PORT, Local
 from hubserve_server.bench.summary import nearest_rank
+from hubserve_server.client.client import Client
+from hubserve_server.client.servers import PORT, Local
 
 PYTHON = sys.executable
 SERVE = str(Path(sys.executable).with_name("serve"))

@@ -30,7 +30,10 @@ def invoke(app: typer.Typer, program: str) -> NoReturn:
         # Wrong arguments: the parser's own exception type has no name that is typer's to keep.
         if not hasattr(error, "format_message"):
             raise
-        complain(program, advise(error.format_message()))
+        message = error.format_message()
+        if not message:  # It has shown its help instead.
+            sys.exit(2)
+        complain(program, advise(message))
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -52,6 +55,7 @@ def main() -> NoReturn:
     """`hubserve`"""
     from hubserve_server.bench.command import bench
     from hubserve_server.cache import cache
+    from hubserve_server.eval.command import tools
 
     app = typer.Typer(
         context_settings=HELP,
@@ -63,7 +67,13 @@ def main() -> NoReturn:
     app.command("serve")(command.serve)
     app.command("cache")(cache)
     # What stands after a model is for `serve`, whose options this parser does not know.
-    app.command("bench", context_settings={**HELP, "ignore_unknown_options": True})(bench)
+    beyond = {**HELP, "ignore_unknown_options": True}
+    app.command("bench", context_settings=beyond)(bench)
+    eval_ = typer.Typer(
+        context_settings=HELP, help="Try what a server makes of a model.", no_args_is_help=True
+    )
+    eval_.command("tools", context_settings=beyond)(tools)
+    app.add_typer(eval_, name="eval")
     invoke(app, "hubserve")
 
 

@@ -56,7 +56,8 @@ CURL = [command for command in COMMANDS if command.startswith("curl ")]
 SERVE = [command for command in COMMANDS if command.startswith(".venv/bin/serve ")]
 BENCH = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve bench ")]
 CACHE = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve cache")]
-HERE = {"scripts/serve", ".venv/bin/pre-commit install", *CURL, *SERVE, *BENCH, *CACHE}
+EVAL = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve eval ")]
+HERE = {"scripts/serve", ".venv/bin/pre-commit install", *CURL, *SERVE, *BENCH, *EVAL, *CACHE}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -180,6 +181,21 @@ def test_bench(demo: httpx.Client, command: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "one stream, short prompt" in done.stdout
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("command", EVAL)
+def test_eval(demo: httpx.Client, command: str) -> None:
+    few = ["--request=none", "--at-least=1"]
+    done = subprocess.run(
+        [*command.replace(PORT, str(demo.base_url.port)).split(), *few],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SAFETY,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 right, 0 false calls in 0" in done.stdout
 
 
 @pytest.mark.model

@@ -8,11 +8,12 @@ import pytest
 from scripts import bench_peers, fetch
 from scripts.bench_peers import Settings
 
-from hubserve_server.bench.errors import BenchError
-from hubserve_server.bench.machine import this_machine
-from hubserve_server.bench.report import Measured, Report, Server
+from hubserve_server.bench.report import Measured, Report
 from hubserve_server.bench.runner import SCENARIOS
 from hubserve_server.bench.summary import ratios, spread
+from hubserve_server.client.errors import CommandError
+from hubserve_server.client.machine import this_machine
+from hubserve_server.client.servers import Server
 
 CMAKE = """#!/usr/bin/env bash
 echo "$@" >>"$CALLS"
@@ -68,7 +69,7 @@ def test_a_build_that_fails_leaves_its_log_alone(
     peers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAIL", "yes")
-    with pytest.raises(BenchError, match=r"could not be built; .*build\.log says why"):
+    with pytest.raises(CommandError, match=r"could not be built; .*build\.log says why"):
         bench_peers.build()
     assert [path.name for path in peers.iterdir()] == ["build.log"]
 

@@ -273,6 +273,13 @@ def test_help_is_for_people(
     assert "list[" not in text and "range" not in text
 
 
+@pytest.mark.parametrize("words", [[], ["eval"]])
+def test_commands_that_need_another_show_their_help(words: list[str]) -> None:
+    done = run("-m", "hubserve_server", *words)
+    assert (done.returncode, done.stderr.strip()) == (2, ""), done
+    assert "Commands" in done.stdout
+
+
 def test_serve_has_a_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

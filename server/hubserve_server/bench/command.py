@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hubserve_server.bench.errors import BenchError
+from hubserve_server.client.errors import ENDED, FAILED, CommandError
 
 if TYPE_CHECKING:
     from hubserve_server.bench.report import Report
 
 RUNS = 5
-
-FAILED, ENDED = 1, 143
-"""Exit codes: a server cannot be measured; SIGTERM came, as shells have it."""
 
 
 def bench(
@@ -81,8 +78,9 @@ def bench(
     ] = False,
 ) -> int:
     """Measure a server as its users feel it, alone or in turns with another."""
-    from hubserve_server.bench.arguments import chosen, counts, servers, target
+    from hubserve_server.bench.arguments import chosen, counts
     from hubserve_server.bench.runner import SCENARIOS, survey
+    from hubserve_server.client.arguments import servers, target
 
     if list_:
         for each in SCENARIOS:
@@ -91,6 +89,7 @@ def bench(
     scenarios = chosen(SCENARIOS, scenario or ())
     runs_of = counts(SCENARIOS, runs or (), RUNS)
     sites = servers(
+        "bench",
         words or (),
         (url, api_key, model),
         (against, against_api_key, against_model),
@@ -106,7 +105,7 @@ def bench(
 
             check()
         _keep(asyncio.run(survey(sites, scenarios, runs_of, seed, _tell)), json, plot)
-    except BenchError as error:
+    except CommandError as error:
         print(f"hubserve: {error}", file=sys.stderr)
         return FAILED
     except asyncio.CancelledError:

@@ -6,9 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 
-from hubserve_server.bench.errors import BenchError
-from hubserve_server.bench.report import Measured, Report, number, write
+from hubserve_server.bench.report import Measured, Report, number
 from hubserve_server.bench.summary import Spread
+from hubserve_server.client.errors import CommandError
+from hubserve_server.client.files import write
 
 BETTER, WORSE, EVEN = "#1a7f5a", "#b3432b", "#6b7280"
 LABEL = 52
@@ -19,9 +20,9 @@ TIE = 0.02
 
 
 def check() -> None:
-    """Raises `BenchError` where there is nothing to draw with."""
+    """Raises `CommandError` where there is nothing to draw with."""
     if find_spec("matplotlib") is None:
-        raise BenchError(
+        raise CommandError(
             f"--plot needs matplotlib; this installs it: {sys.executable} -m pip install matplotlib"
         )
 
@@ -43,7 +44,7 @@ def draw(report: Report, path: Path) -> None:
 
     rows = [(each, ratio) for each in report.figures if (ratio := advantage(each))]
     if not rows:
-        raise BenchError("There is nothing to draw: no scenario was measured at both servers.")
+        raise CommandError("There is nothing to draw: no scenario was measured at both servers.")
     first, second = (server.label for server in report.servers)
     figure = Figure(figsize=(10, 1.6 + 0.38 * len(rows)), dpi=160, layout="constrained")
     FigureCanvasAgg(figure)

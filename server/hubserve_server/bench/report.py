@@ -1,7 +1,5 @@
 """The result: a record that is the JSON file, and the table that a terminal shows."""
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -9,18 +7,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from hubserve_server.bench.errors import BenchError
-from hubserve_server.bench.machine import Machine
 from hubserve_server.bench.summary import Spread
-
-
-class Server(msgspec.Struct, frozen=True):
-    """`where` is its URL or command, `software` what it says it is."""
-
-    label: str
-    where: str
-    model: str
-    software: str
+from hubserve_server.client.files import write
+from hubserve_server.client.machine import Machine
+from hubserve_server.client.servers import Server
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -89,22 +79,6 @@ def show(console: Console, report: Report) -> None:
 def arrow(measured: Measured) -> str:
     """Which way is better."""
     return "↑" if measured.better == "higher" else "↓"
-
-
-def write(path: Path, content: bytes) -> None:
-    """The whole file, or nothing at its path."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise BenchError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
 
 
 def write_json(path: Path, report: Report) -> None:

@@ -4,23 +4,22 @@ First those that start their servers, with one server up at a time; then, with b
 What a run asks is the same for both, and new in each run.
 """
 
-import asyncio
-import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from tempfile import TemporaryDirectory
 
-from hubserve_server.bench.machine import this_machine
-from hubserve_server.bench.report import Measured, Report, Server, number
+from hubserve_server.bench.report import Measured, Report, number
 from hubserve_server.bench.running import RUNNING, user
 from hubserve_server.bench.scenario import Running, Scenario, Starting
-from hubserve_server.bench.servers import Local, Site
 from hubserve_server.bench.starting import STARTING
 from hubserve_server.bench.summary import ratios, spread
 from hubserve_server.bench.texts import Texts
+from hubserve_server.client.machine import this_machine
+from hubserve_server.client.servers import Local, Server, Site
+from hubserve_server.client.signals import cancel_on_sigterm
 
 SCENARIOS: tuple[Running | Starting, ...] = (*RUNNING, *STARTING)
 
@@ -41,12 +40,9 @@ async def survey(
     """Measures; without a seed, what has never been asked.
 
     What servers of ours keep on disk goes to a folder of its own: a user's prefixes make no room
-    for what is asked here. SIGTERM cancels it, as Ctrl-C does: no server that was started is left.
+    for what is asked here.
     """
-    task = asyncio.current_task()
-    assert task
-    with suppress(NotImplementedError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    cancel_on_sigterm()
     began = datetime.now(UTC)
     seed = seed or f"{began:%Y%m%d%H%M%S}"
     with TemporaryDirectory(prefix="hubserve-bench-") as cache:

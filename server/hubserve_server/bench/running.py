@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 
-from hubserve_server.bench.client import Answer, Client, Message
-from hubserve_server.bench.errors import BenchError
 from hubserve_server.bench.scenario import FIRST, SPEED, Figure, Running
 from hubserve_server.bench.summary import nearest_rank
 from hubserve_server.bench.texts import COPY, Texts
+from hubserve_server.client.client import Answer, Client, Message
+from hubserve_server.client.errors import CommandError
 
 AGENT_WORDS, LONG_WORDS, SYSTEM_WORDS = 1130, 1760, 600
 """About 1300 tokens, as a coding agent sends before any word of its user; about 2000; and the
@@ -116,12 +116,12 @@ async def gap(client: Client, texts: Texts) -> Sequence[float]:
             await until(len(times) + 1)
         if stream.done():
             stream.result()
-            raise BenchError(
+            raise CommandError(
                 f"{client.url} ended a stream of 2048 tokens before the prompt beside it was read."
             )
     finally:
         stream.cancel()
-        with suppress(asyncio.CancelledError, BenchError):
+        with suppress(asyncio.CancelledError, CommandError):
             await stream
     return [1000 * max(after - before for before, after in pairwise(times[sent - 1 :]))]
 

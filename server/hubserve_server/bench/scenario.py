@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hubserve_server.bench.client import Client
-from hubserve_server.bench.servers import Site
 from hubserve_server.bench.texts import Texts
+from hubserve_server.client.client import Client
+from hubserve_server.client.servers import Site
 
 
 @dataclass(frozen=True, slots=True)

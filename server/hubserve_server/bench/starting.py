@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from hubserve_server.bench.errors import BenchError
 from hubserve_server.bench.memory import of_tree, watched
 from hubserve_server.bench.running import AGENT_WORDS, cold, shared, sixteen, user
 from hubserve_server.bench.scenario import FIRST, Figure, Starting
-from hubserve_server.bench.servers import Site
 from hubserve_server.bench.texts import Texts
+from hubserve_server.client.errors import CommandError
+from hubserve_server.client.servers import Site
 
 MEBIBYTE = 2**20
 
@@ -37,7 +37,7 @@ async def memory(site: Site, texts: Texts) -> Sequence[float]:
                 await work(server.client, texts)
             end = peak.look(server.pid)
         if not rest:
-            raise BenchError(f"The memory of {site.label} cannot be read.")
+            raise CommandError(f"The memory of {site.label} cannot be read.")
         return [size / MEBIBYTE for size in (rest, end, peak.bytes)]
 
 

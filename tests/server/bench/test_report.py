@@ -9,17 +9,17 @@ import pytest
 from rich.console import Console
 
 from hubserve_server.bench import plot
-from hubserve_server.bench.errors import BenchError
-from hubserve_server.bench.machine import this_machine
 from hubserve_server.bench.report import (
     Measured,
     Report,
-    Server,
     number,
     show,
     write_json,
 )
 from hubserve_server.bench.summary import Spread, ratios, spread
+from hubserve_server.client.errors import CommandError
+from hubserve_server.client.machine import this_machine
+from hubserve_server.client.servers import Server
 
 Better = Literal["higher", "lower"]
 
@@ -83,7 +83,7 @@ def test_json_and_back(report: Report, tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(report: Report, tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match=r"'.*missing/x.json' cannot be written: No such"):
+    with pytest.raises(CommandError, match=r"'.*missing/x.json' cannot be written: No such"):
         write_json(tmp_path / "missing/x.json", report)
 
 
@@ -110,7 +110,7 @@ def test_the_picture(report: Report, tmp_path: Path) -> None:
 
 
 def test_a_picture_of_nothing(report: Report, tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match="nothing to draw"):
+    with pytest.raises(CommandError, match="nothing to draw"):
         plot.draw(
             Report(report.date, "", report.machine, report.servers, report.figures[2:]),
             tmp_path / "x.png",

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from hubserve_server.bench import running
-from hubserve_server.bench.client import Answer, Client, Message
 from hubserve_server.bench.report import Measured
 from hubserve_server.bench.runner import introduce, measure, notes
 from hubserve_server.bench.running import gap, shared, total_rate
 from hubserve_server.bench.scenario import FIRST, SPEED, Running, Starting
-from hubserve_server.bench.servers import Site, Up
 from hubserve_server.bench.summary import Spread
 from hubserve_server.bench.texts import Texts
+from hubserve_server.client.client import Answer, Client, Message
+from hubserve_server.client.servers import Site, Up
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubserve_server.bench.sse import Events, decode
+from hubserve_server.client.answers import Events, decode
 
 STREAM = (
     b": a comment\n\n"

@@ -1,4 +1,4 @@
-"""Streams as a client reads them: events out of bytes, and what counts in an event."""
+"""Answers as a client reads them: events out of bytes, and what counts in an event."""
 
 import msgspec
 
@@ -7,16 +7,37 @@ class Fault(msgspec.Struct, frozen=True):
     message: str = "an error without a message"
 
 
-class Delta(msgspec.Struct, frozen=True):
-    """Servers name thinking `reasoning_content` or `reasoning`; both are text like any other."""
+class Function(msgspec.Struct, frozen=True):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call, or in a stream a piece of the one with this `index`."""
+
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    function: Function = Function()
+
+
+class Words(msgspec.Struct, frozen=True):
+    """A message, or in a stream a piece of it. Servers name thinking in two ways."""
 
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    tool_calls: tuple[Call, ...] | None = None
+
+    @property
+    def text(self) -> str | None:
+        """Thinking is text like any other to whoever waits for it."""
+        return self.content or self.reasoning_content or self.reasoning
 
 
 class Choice(msgspec.Struct, frozen=True):
-    delta: Delta = Delta()
+    delta: Words = Words()
+    message: Words = Words()
     finish_reason: str | None = None
 
 
@@ -25,8 +46,14 @@ class Usage(msgspec.Struct, frozen=True):
     completion_tokens: int = 0
 
 
+class Completion(msgspec.Struct, frozen=True):
+    """An answer that is no stream."""
+
+    choices: tuple[Choice, ...]
+
+
 class Chunk(msgspec.Struct, frozen=True):
-    """The fields of a chat's chunk that are measured, and an error in a chunk's place."""
+    """The fields of a chat's chunk that are looked at, and an error in a chunk's place."""
 
     choices: tuple[Choice, ...] = ()
     usage: Usage | None = None

@@ -9,9 +9,9 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from hubserve_server.bench.errors import BenchError
 from hubserve_server.bench.memory import of_tree, watched
-from hubserve_server.bench.servers import Local, Up
+from hubserve_server.client.errors import CommandError
+from hubserve_server.client.servers import Local, Up
 
 TINY = """
 import http.server, json, subprocess, sys
@@ -80,7 +80,7 @@ def test_it_is_asked_again_and_again_whether_it_is_ready() -> None:
 
 def test_what_a_server_said_before_it_ended_is_passed_on() -> None:
     site = local("import sys; print('no such model'); sys.exit(3)", "{port}")
-    with pytest.raises(BenchError, match="it ended with exit code 3; its last words: no such mod"):
+    with pytest.raises(CommandError, match="it ended with exit code 3; its last words: no such m"):
         up(site, lambda _: None)
 
 
@@ -99,12 +99,12 @@ def test_ours_has_its_key_and_its_folder_by_the_environment(
     monkeypatch.setenv("HUBSERVE_API_KEY", "the user's")
     monkeypatch.setenv("HUBSERVE_CACHE_DIR", "/the/users")
     site = replace(local(SHOWS, "{port}"), key=key, cache=cache)
-    with pytest.raises(BenchError, match=f"its last words: {said}$"):
+    with pytest.raises(CommandError, match=f"its last words: {said}$"):
         up(site, lambda _: None)
 
 
 def test_a_program_that_is_not_there() -> None:
-    with pytest.raises(BenchError, match="'/no/such/program' cannot be started: No such file"):
+    with pytest.raises(CommandError, match="'/no/such/program' cannot be started: No such file"):
         up(Local("it", ("/no/such/program", "{port}")), lambda _: None)
 
 

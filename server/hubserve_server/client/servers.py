@@ -15,9 +15,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, Protocol
 
+import msgspec
+
 from hubserve_engine.config import CACHE_VARIABLE
-from hubserve_server.bench.client import Client
-from hubserve_server.bench.errors import BenchError
+from hubserve_server.client.client import Client
+from hubserve_server.client.errors import CommandError
 from hubserve_server.settings import KEY_VARIABLE
 
 OURS = (sys.executable, "-m", "hubserve_server")
@@ -45,6 +47,15 @@ class Up:
     pid: int | None = None
     began: float = 0.0
     ready: float = 0.0
+
+
+class Server(msgspec.Struct, frozen=True):
+    """A server in a report. `where` is its URL or command, `software` what it says it is."""
+
+    label: str
+    where: str
+    model: str
+    software: str
 
 
 class Site(Protocol):
@@ -114,7 +125,7 @@ class Local:
                 url = f"http://127.0.0.1:{port}/v1"
                 client = Client(url, self.key, lambda: self._because(process, log))
                 if not await _ready(Client(url, self.key), process):
-                    raise BenchError(self._end(process, log))
+                    raise CommandError(self._end(process, log))
                 ready = time.perf_counter() - began
                 client.model = self.model or await client.first_model()
                 yield Up(client, process.pid, began, ready)
@@ -163,7 +174,7 @@ def _start(
             start_new_session=True,
         )
     except OSError as error:
-        raise BenchError(f"{command[0]!r} cannot be started: {error.strerror}.") from error
+        raise CommandError(f"{command[0]!r} cannot be started: {error.strerror}.") from error
 
 
 async def _ready(client: Client, process: "subprocess.Popen[bytes]") -> bool:
@@ -173,7 +184,7 @@ async def _ready(client: Client, process: "subprocess.Popen[bytes]") -> bool:
     """
     path = "/health"
     while process.poll() is None:
-        with contextlib.suppress(BenchError):
+        with contextlib.suppress(CommandError):
             status, _, _ = await client.get(path)
             if status == 200:
                 return True

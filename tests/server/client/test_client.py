@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hubserve_server.bench.client import Answer, Client
-from hubserve_server.bench.errors import BenchError
+from hubserve_server.client.client import Answer, Client
+from hubserve_server.client.errors import CommandError
 
 HI = [{"role": "user", "content": "Hi"}]
 ROLE = b'data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n'
@@ -99,14 +99,14 @@ def test_the_key_is_sent() -> None:
     ],
 )
 def test_what_goes_wrong_is_one_sentence(status: str, body: bytes, said: str) -> None:
-    with pytest.raises(BenchError) as caught:
+    with pytest.raises(CommandError) as caught:
         served(body, chat, status=status)
     assert said in str(caught.value)
 
 
 def test_a_body_that_is_shorter_than_it_says() -> None:
     async def ask(client: Client) -> None:
-        with pytest.raises(BenchError, match="broke the connection"):
+        with pytest.raises(CommandError, match="broke the connection"):
             await client.get("/")
 
     async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -122,13 +122,13 @@ def test_a_body_that_is_shorter_than_it_says() -> None:
 
 
 def test_nobody_is_there() -> None:
-    with pytest.raises(BenchError, match=r"Nothing listens at http://127.0.0.1:9/v1"):
+    with pytest.raises(CommandError, match=r"Nothing listens at http://127.0.0.1:9/v1"):
         asyncio.run(Client("http://127.0.0.1:9", None).first_model())
 
 
 def test_what_ended_the_server_is_said_where_it_is_known() -> None:
     client = Client("http://127.0.0.1:9", None, lambda: "It ended with exit code 3")
-    with pytest.raises(BenchError, match="It ended with exit code 3"):
+    with pytest.raises(CommandError, match="It ended with exit code 3"):
         asyncio.run(client.first_model())
 
 
@@ -137,7 +137,7 @@ def test_the_first_model_and_the_software() -> None:
     assert models == "a/b:c" and asked.startswith(b"GET /v1/models ")
     assert served(b'{"build_info":"b1-x"}', Client.software)[0] == "b1-x"
     assert served(b"{}", Client.software)[0] == "fake/1"
-    with pytest.raises(BenchError, match="lists no model"):
+    with pytest.raises(CommandError, match="lists no model"):
         served(b'{"data":[]}', Client.first_model)
 
 
@@ -155,5 +155,5 @@ def test_a_base_url(url: str, base: str) -> None:
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://", "http://x:y", "http://["])
 def test_what_is_no_base_url(url: str) -> None:
-    with pytest.raises(BenchError, match="is not a base URL"):
+    with pytest.raises(CommandError, match="is not a base URL"):
         Client(url, None)
