@@ -20,6 +20,9 @@ _STEP = 256
 _PERCENT = 90
 """So much of the free memory goes to a context that is asked for: the estimate may be a little low,
 and what else runs needs some."""
+_MANY_STREAMS = 8
+"""From so many on, what plain attention computes of others' cells is more than it saves on a CPU
+(see decision 6)."""
 _MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 128, 512
 _HALF, _SINGLE = 2, 4
 DRAFTS = 15
@@ -79,7 +82,9 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
     """
     gpu_layers = _gpu_layers(model, hardware, config)
     on_gpu = bool(hardware.gpus) and gpu_layers != 0
-    wanted = on_gpu or config.cache_type_v not in UNQUANTIZED
+    needed = config.cache_type_v not in UNQUANTIZED
+    many = config.parallel >= _MANY_STREAMS
+    wanted = on_gpu or needed or many
     flash_attention = {"on": True, "off": False, "auto": wanted}[config.flash_attention]
     micro_batch = config.micro_batch or (_MICRO_BATCH_GPU if on_gpu else _MICRO_BATCH_CPU)
     batch = config.batch or micro_batch
@@ -109,7 +114,7 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
             f"Steps of {asked} tokens are too small for {config.parallel} sequences: --batch-size"
             f" and --ubatch-size are {least}."
         )
-    if flash_attention and not on_gpu and config.flash_attention == "auto":
+    if needed and not on_gpu and not many and config.flash_attention == "auto":
         notices.append(
             f"--cache-type-v {config.cache_type_v} needs flash attention, which is on because of"
             " that: with long contexts answers come more slowly than with f16."

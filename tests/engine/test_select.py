@@ -192,6 +192,15 @@ def test_flash_attention(asked: FlashAttention, gpus: tuple[Gpu, ...], on: bool)
     assert choice.flash_attention is on
 
 
+@pytest.mark.parametrize(("parallel", "on"), [(1, False), (7, False), (8, True), (16, True)])
+def test_many_streams_have_flash_attention_on_a_cpu_too(parallel: int, on: bool) -> None:
+    choice = choose(MODEL, MACHINE, replace(_config(), parallel=parallel))
+    assert choice.flash_attention is on
+    assert choice.notices == ()
+    off = replace(_config(flash_attention="off"), parallel=parallel)
+    assert not choose(MODEL, MACHINE, off).flash_attention
+
+
 @pytest.mark.parametrize(
     ("gpus", "asked", "layers"),
     [

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hubserve_engine.backends.base import BackendConfig, Chunk, NoRoom
 from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.blank_pages import given_back
 from hubserve_engine.backends.llama_cpp.library import pointer
 from hubserve_engine.backends.llama_cpp.marks import Marks
 from hubserve_engine.backends.llama_cpp.model import Model
@@ -34,7 +35,8 @@ class Context:
         self._model = model
         self._config = config
         self.handle: Any
-        self.handle, self.length = self._allocate(config.context_length)
+        with given_back():
+            self.handle, self.length = self._allocate(config.context_length)
         self._memory = llama.llama_get_memory(self.handle)
         if not self._memory:
             self.close()

@@ -3,11 +3,14 @@
 import ctypes
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import llama_cpp.llama_cpp as llama
+import numpy as np
+import numpy.typing as npt
 
 from hubserve_engine.backends.base import BackendConfig, Progress
 from hubserve_engine.backends.llama_cpp import library
@@ -16,6 +19,7 @@ from hubserve_engine.errors import LoadError
 
 _ALWAYS = llama.LLAMA_TOKEN_ATTR_USER_DEFINED
 _IF_PARSED = llama.LLAMA_TOKEN_ATTR_CONTROL | llama.LLAMA_TOKEN_ATTR_UNKNOWN
+_SPECIAL = llama.LLAMA_TOKEN_ATTR_CONTROL | llama.LLAMA_TOKEN_ATTR_USER_DEFINED
 _SHORT = 1 << 14
 """A text of so many bytes takes llama_tokenize hardly any time, whatever is in it."""
 
@@ -70,8 +74,23 @@ class Model:
         """The tokens that sliding-window layers see; 0 where there are no such layers."""
         return int(llama.llama_model_n_swa(self.handle))
 
+    @cached_property
+    def _attributes(self) -> npt.NDArray[np.int32]:
+        """Bits of each token, shape (vocabulary,): the one walk over all of them at the start."""
+        numbers = map(llama.llama_vocab_get_attr, repeat(self.vocab), range(self.n_vocab))
+        return np.fromiter(numbers, np.int32, self.n_vocab)
+
+    def _with(self, bits: int) -> list[int]:
+        """The tokens that have one of these bits."""
+        tokens: list[int] = np.flatnonzero(self._attributes & bits).tolist()
+        return tokens
+
     def end_tokens(self) -> frozenset[int]:
-        return frozenset(t for t in range(self.n_vocab) if llama.llama_vocab_is_eog(self.vocab, t))
+        """llama.cpp makes control tokens of those that it knows by their texts; others are named in
+        the file (llama_vocab::impl::load of src/llama-vocab.cpp, 0.5.0)."""
+        named = (llama.llama_vocab_eos(self.vocab), llama.llama_vocab_eot(self.vocab))
+        tokens = {*self._with(_SPECIAL), *(token for token in named if token >= 0)}
+        return frozenset(t for t in tokens if llama.llama_vocab_is_eog(self.vocab, t))
 
     def suppressed(self) -> tuple[int, ...]:
         """Tokens that the model's authors say must never be sampled."""
@@ -81,11 +100,8 @@ class Model:
 
     def special_tokens(self) -> frozenset[str]:
         """Texts of the control and user-defined tokens."""
-        kinds = llama.LLAMA_TOKEN_ATTR_CONTROL | llama.LLAMA_TOKEN_ATTR_USER_DEFINED
         return frozenset(
-            self.piece(t, special=True).decode("utf-8", "replace")
-            for t in range(self.n_vocab)
-            if llama.llama_vocab_get_attr(self.vocab, t) & kinds
+            self.piece(t, special=True).decode("utf-8", "replace") for t in self._with(_SPECIAL)
         )
 
     @cached_property
@@ -148,19 +164,18 @@ class Model:
 
     @cached_property
     def _all_special(self) -> SpecialTokens:
-        return self._special(lambda kind: bool(kind & (_IF_PARSED | _ALWAYS)))
+        return self._special(self._with(_IF_PARSED | _ALWAYS))
 
     @cached_property
     def _always_special(self) -> SpecialTokens:
-        return self._special(lambda kind: bool(kind & _ALWAYS and not kind & _IF_PARSED))
+        if_parsed = set(self._with(_IF_PARSED))
+        return self._special([t for t in self._with(_ALWAYS) if t not in if_parsed])
 
-    def _special(self, wanted: Callable[[int], bool]) -> SpecialTokens:
+    def _special(self, wanted: Sequence[int]) -> SpecialTokens:
         tokens: dict[bytes, int] = {}
         strip_before, strip_after = set[bytes](), set[bytes]()
-        for token in range(self.n_vocab):
-            attributes = llama.llama_vocab_get_attr(self.vocab, token)
-            if not wanted(attributes):
-                continue
+        for token in wanted:
+            attributes = int(self._attributes[token])
             text = llama.llama_vocab_get_text(self.vocab, token)
             if not text:
                 continue
