@@ -1,0 +1,79 @@
+"""A model in GGUF, whole: in one file or in parts, its tensors as numbers."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from hubserve_exporters.encoding import decode
+from hubserve_exporters.errors import ExportError
+from hubserve_exporters.gguf.errors import GGUFError
+from hubserve_exporters.gguf.metadata import Metadata
+from hubserve_exporters.gguf.reader import GGUFFile, open_gguf
+from hubserve_exporters.gguf.tensors import TensorInfo
+from hubserve_exporters.tensor import Array
+
+_PART = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
+
+
+class GGUFReader:
+    """Reads a model, and trusts nothing that its files say. It is a context manager.
+
+    `metadata` is a mapping of keys, those of the first part. `tensors` has, by name, what each
+    tensor is: type, shape (the length of a row first), place and size in bytes.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """`path` may be any part of a model in parts. Raises GGUFError for what is none, and
+        OSError where it cannot be opened."""
+        self._files = [open_gguf(part) for part in _parts(Path(path))]
+        self._places: dict[str, GGUFFile] = {}
+        tensors: dict[str, TensorInfo] = {}
+        for file in self._files:
+            for name, info in file.tensors.items():
+                if name in tensors:
+                    raise GGUFError(f"{os.fspath(path)}: the tensor {name!r} is in two parts")
+                tensors[name] = info
+                self._places[name] = file
+        self.metadata: Metadata = self._files[0].metadata
+        self.tensors: Mapping[str, TensorInfo] = MappingProxyType(tensors)
+
+    def tensor(self, name: str) -> Array:
+        """The numbers of a tensor, with the length of a row last.
+
+        F32, F16 and BF16 (of ml_dtypes) are mapped, not copied; what is quantized becomes exactly
+        the 32-bit numbers that it stands for. Raises KeyError if there is none of this name.
+        """
+        info = self.tensors[name]
+        try:
+            return decode(self._places[name].tensor(name), info.type, info.shape[::-1])
+        except ExportError as error:
+            raise ExportError(f"The tensor {name!r}: {error}.") from error
+
+    def close(self) -> None:
+        """Lets go of the files; what was taken from them stays."""
+        for file in self._files:
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _parts(path: Path) -> list[Path]:
+    match = _PART.fullmatch(path.name)
+    if match is None:
+        return [path]
+    count = int(match["count"])
+    return [
+        path.with_name(f"{match['stem']}-{n:05}-of-{count:05}.gguf") for n in range(1, count + 1)
+    ]

@@ -1,0 +1,145 @@
+"""What a file remembers of the checkpoint that it was made from, so that it can be undone.
+
+llama.cpp ignores keys that it does not know. There are, below `hubserve.`:
+
+    hubserve.format              the version of this list
+    hubserve.architecture        the class of transformers
+    hubserve.keep_mtp            whether layers that guess further tokens were kept
+    hubserve.tensors             JSON: type and shape of every tensor, by its name there; deflated
+    hubserve.dropped             the names of those that were left out on purpose
+    hubserve.file.NAME           the small files beside the weights, deflated
+    hubserve.ledger.TENSOR...    see `ledger`
+"""
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubserve_exporters.checkpoint import Checkpoint
+from hubserve_exporters.config import Config, merged
+from hubserve_exporters.errors import ExportError
+from hubserve_exporters.gguf.metadata import Metadata
+from hubserve_exporters.gguf.writer import Value
+
+FORMAT = 1
+PREFIX = "hubserve."
+FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+)
+"""Kept byte for byte, in this order, as long as they fit."""
+MAX_KEPT_BYTES = 2**24
+"""All files together, deflated: gemma's tokenizer, about the largest, takes 7 MB."""
+_MAX_INFLATED = 2**27
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTensor:
+    """`dtype` in the words of safetensors; `shape` as numpy has it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A checkpoint, remembered. `tensors` are those that are in the file."""
+
+    architecture: str
+    keep_mtp: bool
+    tensors: Mapping[str, SourceTensor]
+    dropped: tuple[str, ...]
+    files: Mapping[str, bytes]
+
+    @property
+    def config(self) -> Config:
+        """As `Checkpoint.config` was."""
+        raw = json.loads(self.files["config.json"])
+        return merged(raw)
+
+
+def source_metadata(checkpoint: Checkpoint, source: Source) -> dict[str, Value]:
+    """The keys, but for the ledger's. The files are read from the checkpoint."""
+    listed = {name: (tensor.dtype, tensor.shape) for name, tensor in source.tensors.items()}
+    keys: dict[str, Value] = {
+        f"{PREFIX}format": FORMAT,
+        f"{PREFIX}architecture": source.architecture,
+        f"{PREFIX}keep_mtp": source.keep_mtp,
+        f"{PREFIX}tensors": _deflate(json.dumps(listed).encode()),
+    }
+    if source.dropped:
+        keys[f"{PREFIX}dropped"] = source.dropped
+    left = MAX_KEPT_BYTES
+    for name in FILES:
+        if (path := checkpoint.file(name)) is None:
+            continue
+        packed = _deflate(path.read_bytes())
+        if packed.size <= left:
+            left -= packed.size
+            keys[f"{PREFIX}file.{name}"] = packed
+    return keys
+
+
+def read_source(metadata: Metadata) -> Source:
+    """Raises ExportError for a file that was not written here."""
+    version = metadata.uint(f"{PREFIX}format")
+    if version is None:
+        raise ExportError(
+            "The file does not say which checkpoint it was made from; only what `hubserve export`"
+            " wrote can be undone."
+        )
+    if version != FORMAT:
+        raise ExportError(
+            f"The file is of version {version}, made by another hubserve; {FORMAT} is read."
+        )
+    try:
+        listed = json.loads(_inflate(metadata, f"{PREFIX}tensors"))
+        tensors = {
+            str(name): SourceTensor(str(dtype), tuple(map(int, shape)))
+            for name, (dtype, shape) in listed.items()
+        }
+        files = {
+            name: _inflate(metadata, key)
+            for name in FILES
+            if (key := f"{PREFIX}file.{name}") in metadata
+        }
+        json.loads(files["config.json"]).items()
+    except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:
+        raise ExportError(
+            f"What the file remembers of its checkpoint is damaged: {error}."
+        ) from error
+    return Source(
+        metadata.string(f"{PREFIX}architecture") or "",
+        bool(metadata.flag(f"{PREFIX}keep_mtp")),
+        tensors,
+        tuple(metadata.strings(f"{PREFIX}dropped") or ()),
+        files,
+    )
+
+
+def _deflate(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(zlib.compress(data), np.uint8)
+
+
+def _inflate(metadata: Metadata, key: str) -> bytes:
+    packed = metadata[key]
+    if not isinstance(packed, memoryview):
+        raise ValueError(f"{key} is no array of bytes")
+    inflater = zlib.decompressobj()
+    data = inflater.decompress(packed.cast("B"), _MAX_INFLATED)
+    if not inflater.eof:
+        raise ValueError(f"{key} is longer than {_MAX_INFLATED >> 20} MiB, or cut off")
+    return data

@@ -1,0 +1,46 @@
+"""The tensors of a checkpoint, out of the file that was made from it."""
+
+import os
+from collections.abc import Iterator
+
+from hubserve_exporters.architectures import find
+from hubserve_exporters.encoding import rounded, stored_dtype
+from hubserve_exporters.gguf_reader import GGUFReader
+from hubserve_exporters.ledger import corrected
+from hubserve_exporters.mapping import Group, map_tensors
+from hubserve_exporters.operations import undo
+from hubserve_exporters.safetensors_file import numpy_dtype
+from hubserve_exporters.source import Source, read_source
+from hubserve_exporters.tensor import Array, tensor_of
+
+
+def load_gguf_state_dict(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """Every tensor of the checkpoint that is in the file, by its name there.
+
+    Each is bit for bit the source cast to the type that the file keeps it in; of a quantized one,
+    exactly the 32-bit numbers that it stands for. A tied output matrix is not there, as in the
+    checkpoint. Raises ExportError for a file that `export_gguf` did not write, and GGUFError and
+    OSError for one that cannot be read.
+    """
+    with GGUFReader(path) as reader:
+        return dict(restored(reader, read_source(reader.metadata)))
+
+
+def restored(reader: GGUFReader, source: Source) -> Iterator[tuple[str, Array]]:
+    """The tensors, one after another; see `load_gguf_state_dict`."""
+    shapes = {name: tensor.shape for name, tensor in source.tensors.items()}
+    mapped = map_tensors(find(source.architecture), source.config, shapes, keep_mtp=source.keep_mtp)
+    for group in mapped.groups:
+        yield from _undone(group, reader, source)
+
+
+def _undone(group: Group, reader: GGUFReader, source: Source) -> Iterator[tuple[str, Array]]:
+    stored = [tensor_of(reader.tensor(name)) for name in group.targets]
+    kept = stored_dtype(reader.tensors[group.targets[0]].type)
+    exact = all(operation.exact for operation in group.operations)
+    for name, tensor in zip(group.sources, undo(group.operations, stored), strict=True):
+        values = tensor.array()
+        if not exact:
+            own = numpy_dtype(source.tensors[name].dtype)
+            values = corrected(name, rounded(values, own), reader.metadata)
+        yield name, rounded(values, kept)
