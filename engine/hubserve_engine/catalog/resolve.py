@@ -1,23 +1,33 @@
 """From the name of a model to its files and facts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-from hubserve_engine.catalog.gguf_files import Candidate, candidates, describe, pick
+from hubserve_engine.catalog.gguf_files import (
+    Candidate,
+    candidates,
+    describe,
+    pick,
+    quantization_of,
+)
 from hubserve_engine.catalog.gguf_model import GgufModel, read_model
 from hubserve_engine.catalog.hub import Hub, Listing
 from hubserve_engine.catalog.model_id import HubModel, LocalModel, parse
+from hubserve_engine.catalog.raw_checkpoint import (
+    CONFIG,
+    RawCheckpoint,
+    checkpoint_files,
+    is_checkpoint,
+    is_weights,
+)
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.types import Stage
 
 Progress = Callable[[Stage, str], None]
-
-_NO_EXPORT = (
-    "is a raw checkpoint, and exporting one to GGUF is not there yet; name a GGUF version of it"
-    " (many repositories end in -GGUF)"
-)
+Export = Callable[[RawCheckpoint, Progress], Path]
+"""Makes a GGUF file of a checkpoint, or finds the one that was made before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,50 +46,114 @@ class ResolvedModel(GgufModel):
 
 
 class Catalog:
-    """Finds models on this machine and on the Hub. It blocks: on the disk, and on the network."""
+    """Finds models on this machine and on the Hub. It blocks: on the disk, and on the network.
 
-    def __init__(self, hub: Hub | None = None) -> None:
+    A checkpoint becomes a model by `export`.
+    """
+
+    def __init__(self, hub: Hub | None = None, export: Export | None = None) -> None:
         self._hub = hub or Hub()
+        self._export = export
 
     def resolve(self, model: str, *, progress: Progress | None = None) -> ResolvedModel:
-        """The model that `model` names, downloaded if need be.
+        """The model that `model` names, downloaded and exported if need be.
 
-        `progress` hears what is being done. Raises ResolveError, which names what is there.
+        `progress` hears what is being done. Raises ResolveError, which names what is there, and
+        what the export raises.
         """
-        report = progress or (lambda stage, text: None)
+        report = progress or _ignore
         named = parse(model)
         report("resolving", f"Looking for {model}")
         if isinstance(named, LocalModel):
-            return _resolve_local(model, named.path)
+            return self._resolve_local(model, named.path, report)
         return self._resolve_hub(model, named, report)
+
+    def checkpoint(
+        self, model: str, *, progress: Progress | None = None, pickles: bool = False
+    ) -> RawCheckpoint:
+        """The checkpoint that `model` names, also beside GGUF files, downloaded if need be.
+
+        `pickles` accepts weights in that form. Raises ResolveError.
+        """
+        report = progress or _ignore
+        named = parse(model)
+        report("resolving", f"Looking for {model}")
+        if isinstance(named, LocalModel):
+            return _local_checkpoint(model, named.path, pickles=pickles)
+        return self._fetch_checkpoint(model, self._hub.list(named), report, pickles=pickles)
 
     def _resolve_hub(self, typed: str, named: HubModel, report: Progress) -> ResolvedModel:
         listing = self._hub.list(named)
+        if _means_checkpoint(listing):
+            return self._exported(self._fetch_checkpoint(typed, listing, report), report)
         chosen = _choose(listing)
-        paths = self._hub.fetch(
-            listing, chosen.files, lambda sentence: report("downloading", sentence)
-        )
+        paths = self._fetch(listing, chosen.files, report)
         aliases = [named.repo, typed]
         if chosen.quantization:
             aliases.append(f"{named.place}:{chosen.quantization}")
-        notices = (f"{listing.cached} Serving the copy in the cache.",) if listing.cached else ()
-        return _resolved(f"{named.place}:{chosen.name}", aliases, paths, notices)
+        return _resolved(f"{named.place}:{chosen.name}", aliases, paths, _notices(listing))
+
+    def _resolve_local(self, typed: str, path: Path, report: Progress) -> ResolvedModel:
+        try:
+            if path.is_dir():
+                files = _files_below(path)
+                if not candidates(files) and is_checkpoint(files):
+                    return self._exported(_local_checkpoint(typed, path), report)
+                folder, chosen = path, _choose_in_folder(path, files)
+            else:
+                folder = path.parent
+                chosen = _choose_file(path)
+        except OSError as error:
+            raise ResolveError(
+                f"{str(path)!r} cannot be read: {error.strerror}.", param="model"
+            ) from error
+        paths = tuple((folder / name).absolute() for name in chosen.files)
+        return _resolved(chosen.name.rsplit("/", 1)[-1], [typed], paths)
+
+    def _fetch_checkpoint(
+        self, typed: str, listing: Listing, report: Progress, *, pickles: bool = False
+    ) -> RawCheckpoint:
+        named = listing.model
+        names = checkpoint_files(listing.paths, named.place, pickles=pickles)
+        paths = self._fetch(listing, names, report)
+        folder = paths[names.index(CONFIG)].parent
+        aliases = tuple(dict.fromkeys(a for a in (named.repo, typed) if a != named.place))
+        return RawCheckpoint(named.place, aliases, folder, named.wanted, _notices(listing))
+
+    def _fetch(self, listing: Listing, names: Sequence[str], report: Progress) -> tuple[Path, ...]:
+        return self._hub.fetch(listing, names, lambda sentence: report("downloading", sentence))
+
+    def _exported(self, raw: RawCheckpoint, report: Progress) -> ResolvedModel:
+        if self._export is None:
+            raise ResolveError(
+                f"{raw.id!r} is a checkpoint; make a GGUF file of it with `hubserve export`.",
+                param="model",
+            )
+        file = self._export(raw, report)
+        return _resolved(raw.id, list(raw.aliases), (file,), raw.notices)
 
 
 def _choose(listing: Listing) -> Candidate:
     named = listing.model
     models = candidates(listing.paths)
-    if named.wanted in listing.paths and _is_weights(named.wanted or ""):
-        raise ResolveError(f"'{named.place}:{named.wanted}' {_NO_EXPORT}.", param="model")
-    if not models and not (named.wanted and named.wanted in listing.paths):
-        if any(_is_weights(path) for path in listing.paths):
-            raise ResolveError(f"{named.place!r} {_NO_EXPORT}.", param="model")
-        if not listing.cached:
+    if named.wanted in listing.paths and is_weights(named.wanted or ""):
+        raise ResolveError(
+            f"'{named.place}:{named.wanted}' is a file of a checkpoint, which is served as a whole:"
+            f" name {named.place!r}.",
+            param="model",
+        )
+    if not models and named.wanted not in listing.paths and not listing.cached:
+        if is_checkpoint(listing.paths):
             raise ResolveError(
-                f"{named.place!r} has neither GGUF files nor a checkpoint; name a repository of a"
-                " text model.",
+                f"{named.wanted!r} is no type that the checkpoint {named.place!r} can be exported"
+                f" to; name one, as in '{named.place}:Q4_K_M'.",
                 param="model",
             )
+        raise ResolveError(
+            f"{named.place!r} has neither GGUF files nor a checkpoint; name a repository of a"
+            " text model.",
+            param="model",
+        )
     try:
         return pick(listing.paths, named.wanted, named.place)
     except ResolveError as miss:
@@ -91,26 +165,35 @@ def _choose(listing: Listing) -> Candidate:
         ) from miss
 
 
-def _resolve_local(typed: str, path: Path) -> ResolvedModel:
+def _means_checkpoint(listing: Listing) -> bool:
+    """Whether a checkpoint is what is left to serve, and nothing else was asked for."""
+    wanted = listing.model.wanted
+    named = wanted is None or quantization_of(wanted) == wanted.upper()
+    return named and not candidates(listing.paths) and is_checkpoint(listing.paths)
+
+
+def _local_checkpoint(typed: str, path: Path, *, pickles: bool = False) -> RawCheckpoint:
     try:
-        if path.is_dir():
-            folder, chosen = path, _choose_in_folder(path)
-        else:
-            folder = path.parent
-            chosen = _choose_file(path)
+        files = _files_below(path)
     except OSError as error:
         raise ResolveError(
             f"{str(path)!r} cannot be read: {error.strerror}.", param="model"
         ) from error
-    paths = tuple((folder / name).absolute() for name in chosen.files)
-    return _resolved(chosen.name.rsplit("/", 1)[-1], [typed], paths)
+    checkpoint_files(files, str(path), pickles=pickles)
+    folder = path.absolute()
+    return RawCheckpoint(folder.resolve().name, (typed,), folder)
 
 
-def _choose_in_folder(folder: Path) -> Candidate:
-    files = _files_below(folder)
+def _notices(listing: Listing) -> tuple[str, ...]:
+    return (f"{listing.cached} Serving the copy in the cache.",) if listing.cached else ()
+
+
+def _ignore(stage: Stage, sentence: str) -> None:
+    """Nobody listens."""
+
+
+def _choose_in_folder(folder: Path, files: list[str]) -> Candidate:
     if not candidates(files):
-        if "config.json" in files and any(_is_weights(name) for name in files):
-            raise ResolveError(f"{str(folder)!r} {_NO_EXPORT}.", param="model")
         raise ResolveError(
             f"The folder {str(folder)!r} has neither GGUF files nor a checkpoint (config.json and"
             " *.safetensors).",
@@ -156,10 +239,6 @@ def _files_below(folder: Path) -> list[str]:
     """Files in a folder and in the folders in it: models in parts often have one of their own."""
     entries = [*folder.glob("*"), *folder.glob("*/*")]
     return [entry.relative_to(folder).as_posix() for entry in entries if entry.is_file()]
-
-
-def _is_weights(path: str) -> bool:
-    return path.lower().endswith((".safetensors", ".bin", ".pt", ".pth"))
 
 
 def _resolved(

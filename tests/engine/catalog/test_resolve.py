@@ -6,8 +6,9 @@ from tests.support.hub_fixtures import FIXTURES, REPO, TINY, cache, hub, server
 from tests.support.hub_repo import Repo
 from tests.support.hub_server import Fault, HubServer
 
-from hubserve_engine.catalog import Catalog
+from hubserve_engine.catalog import Catalog, RawCheckpoint
 from hubserve_engine.catalog.hub import Hub
+from hubserve_engine.catalog.resolve import Progress
 from hubserve_engine.errors import ResolveError
 
 __all__ = ["cache", "hub", "server"]
@@ -94,27 +95,96 @@ def test_a_file_that_is_no_gguf_is_named_beside_those_that_are(catalog: Catalog)
     assert message.startswith(f"'README.md' of '{REPO}' is no GGUF file; there is: Tiny-Q4_K_M.gg")
 
 
-@pytest.mark.parametrize("typed", ["o/raw", "o/raw:Q4_K_M"])
-def test_a_raw_checkpoint_on_the_hub_is_recognised(
-    catalog: Catalog, server: HubServer, tmp_path: Path, typed: str
+@pytest.fixture
+def raw(server: HubServer, tmp_path: Path) -> str:
+    """A repository with a checkpoint, and more than that."""
+    names = ["config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    names += ["model.safetensors.index.json", "tokenizer.json", "README.md", "LICENSE.txt"]
+    names += ["additional_chat_templates/tool.jinja"]
+    more = ["original/model.safetensors", "consolidated.safetensors", "modeling_x.py", "run.log"]
+    for name in (*names, *more):
+        path = tmp_path / "raw" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    server.repos["o/raw"] = Repo.of_folder(tmp_path / "raw")
+    return "o/raw"
+
+
+def _files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+CHECKPOINT = {
+    "config.json",
+    "model-00001-of-00002.safetensors",
+    "model-00002-of-00002.safetensors",
+    "model.safetensors.index.json",
+    "tokenizer.json",
+    "README.md",
+    "LICENSE.txt",
+    "additional_chat_templates/tool.jinja",
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "id", "wanted"),
+    [("o/raw", "o/raw", None), ("o/raw@main:q8_0", "o/raw@main", "q8_0")],
+)
+def test_a_checkpoint_on_the_hub_is_fetched_and_exported(
+    hub: Hub, raw: str, typed: str, id: str, wanted: str | None
 ) -> None:
-    for name in ("config.json", "model.safetensors"):
-        (tmp_path / name).write_text("{}")
-    server.repos["o/raw"] = Repo.of_folder(tmp_path)
-    message = _miss(catalog, typed)
-    assert "'o/raw' is a raw checkpoint, and exporting one to GGUF is not there yet" in message
+    asked: list[RawCheckpoint] = []
+
+    def export(checkpoint: RawCheckpoint, progress: Progress) -> Path:
+        asked.append(checkpoint)
+        return TINY
+
+    model = Catalog(hub, export).resolve(typed)
+    (checkpoint,) = asked
+    assert (checkpoint.id, checkpoint.wanted) == (id, wanted)
+    assert _files(checkpoint.folder) == CHECKPOINT
+    assert (model.id, model.files, model.architecture) == (id, (TINY,), "qwen35")
+    assert {typed, "o/raw", id.partition("/")[2]} - {id} <= set(model.aliases)
 
 
-def test_a_file_of_a_raw_checkpoint_is_recognised(
+def test_a_checkpoint_without_anyone_to_export_it_is_an_error(catalog: Catalog, raw: str) -> None:
+    assert "'o/raw' is a checkpoint; make a GGUF file of it" in _miss(catalog, raw)
+
+
+def test_what_is_no_type_of_a_checkpoint_is_a_miss(catalog: Catalog, raw: str) -> None:
+    for wanted in ("chat", "m-Q8_0.gguf"):
+        message = _miss(catalog, f"{raw}:{wanted}")
+        assert message.startswith(f"'{wanted}' is no type that the checkpoint 'o/raw' can be")
+
+
+def test_a_checkpoint_beside_gguf_files_is_there_for_those_who_ask(
+    catalog: Catalog, server: HubServer, raw: str
+) -> None:
+    server.repos["o/both"] = Repo.of_files(
+        {**server.repos[raw].revisions["main"], "m-Q8_0.gguf": TINY}
+    )
+    assert catalog.resolve("o/both").id == "o/both:m-Q8_0.gguf"
+    checkpoint = catalog.checkpoint("o/both")
+    assert _files(checkpoint.folder) == CHECKPOINT | {"m-Q8_0.gguf"}
+
+
+def test_a_file_of_a_checkpoint_is_no_model(catalog: Catalog, raw: str) -> None:
+    message = _miss(catalog, f"{raw}:consolidated.safetensors")
+    assert message.endswith("is a file of a checkpoint, which is served as a whole: name 'o/raw'.")
+
+
+def test_pickles_are_taken_from_those_who_say_so(
     catalog: Catalog, server: HubServer, tmp_path: Path
 ) -> None:
-    weights = tmp_path / "model.safetensors"
-    weights.write_text("{}")
-    server.repos["o/raw"] = Repo.of_files({"model.safetensors": weights})
-    server.repos["o/both"] = Repo.of_files({"model.safetensors": weights, "m-Q8_0.gguf": TINY})
-    for repo in ("o/raw", "o/both"):
-        message = _miss(catalog, f"{repo}:model.safetensors")
-        assert message.startswith(f"'{repo}:model.safetensors' is a raw checkpoint, and exporting")
+    for name in ("config.json", "pytorch_model.bin"):
+        (tmp_path / name).write_text(name)
+    server.repos["o/old"] = Repo.of_folder(tmp_path)
+    for typed in ("o/old", str(tmp_path)):
+        message = _miss(catalog, typed)
+        assert "in 'pytorch_model.bin', a pickle, which can hold code" in message
+    for typed in ("o/old", str(tmp_path)):
+        folder = catalog.checkpoint(typed, pickles=True).folder
+        assert (folder / "pytorch_model.bin").read_text() == "pytorch_model.bin"
 
 
 def test_a_repository_without_a_model(catalog: Catalog, server: HubServer, tmp_path: Path) -> None:
@@ -192,10 +262,19 @@ def test_local_parts(tmp_path: Path) -> None:
     assert "m-00002-of-00002.gguf is missing" in message
 
 
-def test_a_local_checkpoint_is_recognised(tmp_path: Path) -> None:
+def test_a_local_checkpoint_is_exported(tmp_path: Path) -> None:
     for name in ("config.json", "model-00001-of-00002.safetensors"):
         (tmp_path / name).write_text("{}")
-    assert "is a raw checkpoint" in _miss(Catalog(), str(tmp_path))
+    model = Catalog(export=lambda checkpoint, progress: TINY).resolve(str(tmp_path))
+    assert (model.id, model.files) == (tmp_path.name, (TINY,))
+    assert str(tmp_path) in model.aliases
+    assert Catalog().checkpoint(str(tmp_path)).folder == tmp_path
+
+
+def test_what_is_no_checkpoint_names_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(ResolveError, match=r"model\*\.safetensors; there is: notes\.txt\.$"):
+        Catalog().checkpoint(str(tmp_path))
 
 
 @pytest.mark.parametrize(
