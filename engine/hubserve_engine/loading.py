@@ -103,6 +103,7 @@ def loaded_model(
         sampling=model.sampling,
         thinking_tags=ready.thinking_tags,
         thinking_switch=ready.thinking_switch,
+        tool_format=ready.tool_format,
         disk=disk.use,
         notices=notices,
         created=int(time.time()),

@@ -18,11 +18,21 @@ from hubserve_engine.errors import (
 from hubserve_engine.gpus import detect_gpus
 from hubserve_engine.hardware import Hardware, detect
 from hubserve_engine.loading import loaded_model, order
+from hubserve_engine.output.assemble import with_calls
 from hubserve_engine.rehearsal import scripted
 from hubserve_engine.select import choose
 from hubserve_engine.supervisor import Supervisor
 from hubserve_engine.threads import in_thread
-from hubserve_engine.types import Chat, Event, ModelInfo, Rendered, Request, Stage
+from hubserve_engine.tool_formats import FORMATS
+from hubserve_engine.types import (
+    Chat,
+    Event,
+    ModelInfo,
+    Rendered,
+    Request,
+    Stage,
+    WorkerEvent,
+)
 from hubserve_engine.worker.handle import WorkerHandle
 from hubserve_engine.worker.spawn import Spawned
 
@@ -127,9 +137,19 @@ class Engine:
             place.callback(self._leave)
             worker = await self._worker()
             # The place is free as soon as the worker is done, however slowly the client reads.
-            async with aclosing(worker.generate(request, over=place.close)) as events:
+            written = worker.generate(request, over=place.close)
+            async with aclosing(self._with_calls(request, written)) as events:
                 async for event in events:
                     yield event
+
+    def _with_calls(
+        self, request: Request, events: AsyncGenerator[WorkerEvent, None]
+    ) -> AsyncGenerator[Event, None]:
+        prompt = request.prompt
+        tools = prompt.tools if isinstance(prompt, Chat) else ()
+        if not tools:
+            return events
+        return with_calls(events, FORMATS[self.info.tool_format], tools, request.tool_use)
 
     def _admit(self) -> None:
         config = self._config

@@ -1,7 +1,7 @@
 """The vocabulary that the whole engine shares. It imports the standard library only.
 
-A `Request` goes in, a stream of `Event`s comes out: one `Started`, any number of `Delta`s, one
-`Finished` for each choice, and a `Completed` at the end.
+A `Request` goes in, a stream of `Event`s comes out: one `Started`, any number of `Delta`s and
+`ToolCallDelta`s, one `Finished` for each choice, and a `Completed` at the end.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 Role = Literal["system", "user", "assistant", "tool"]
 Channel = Literal["reasoning", "content"]
-FinishReason = Literal["stop", "length"]
+FinishReason = Literal["stop", "length", "tool_calls"]
 ReasoningSwitch = Literal["on", "off", "auto"]
 ReasoningFormat = Literal["auto", "none"]
 ToolChoice = Literal["none", "auto", "required"]
@@ -230,13 +230,18 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A choice is complete. `stop` is the stop string that ended it, if one did."""
+    """A choice is complete. `stop` is the stop string that ended it, if one did.
+
+    `cut` is the text of a call that was cut off when a part of it had been told: the last call is
+    none then, and this is content.
+    """
 
     index: int
     reason: FinishReason
     completion_tokens: int
     reasoning_tokens: int = 0
     stop: str | None = None
+    cut: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +281,9 @@ class Completed:
     timings: Timings
 
 
-Event = Started | Delta | Finished | Completed
+WorkerEvent = Started | Delta | Finished | Completed
+"""What the worker tells: calls are still text in the content."""
+Event = WorkerEvent | ToolCallDelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +326,8 @@ class ModelInfo:
 
     Sizes are in bytes; `context_limit` says in words what limited `context_length`; `draft_max` are
     the tokens that may be guessed for a sequence in a step. `disk` is None where no prefixes are
-    kept there. `notices` are sentences for the start-up banner, such as a template without a
-    thinking switch.
+    kept there. `tool_format` names how calls are written. `notices` are sentences for the start-up
+    banner, such as a template without a thinking switch.
     """
 
     id: str
@@ -349,6 +356,7 @@ class ModelInfo:
     sampling: Sampling
     thinking_tags: tuple[str, str] | None
     thinking_switch: str | None
+    tool_format: str
     disk: DiskUse | None = None
     notices: tuple[str, ...] = ()
     created: int = 0

@@ -18,7 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from hubserve_engine.errors import EngineError
-from hubserve_engine.types import Completed, Delta, Event
+from hubserve_engine.types import Completed, Delta, Event, ToolCallDelta
 from hubserve_server.engine import Engine
 
 PREFIX = "hubserve"
@@ -95,7 +95,7 @@ class Metrics(Collector):
         try:
             async with aclosing(events):
                 async for event in events:
-                    if first and isinstance(event, Delta):
+                    if first and isinstance(event, Delta | ToolCallDelta):
                         first = False
                         self._first_token.observe(time.monotonic() - began)
                     elif isinstance(event, Completed):

@@ -8,12 +8,14 @@ PACKAGES = ("server/hubserve_server", "engine/hubserve_engine", "exporters/hubse
 
 
 def modules() -> set[str]:
-    """Every module, as the document names it: its path in its package, without `.py`."""
+    """Every module, as the document names it: its path in its package, without `.py`. Formats of
+    tool calls are one entry, since one may be added without touching another file."""
     return {
-        str(path.relative_to(ROOT / package).with_suffix(""))
+        re.sub("^tool_formats/known/.*", "tool_formats/known/*", str(name.with_suffix("")))
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         if not path.stem.startswith("__")
+        for name in [path.relative_to(ROOT / package)]
     }
 
 

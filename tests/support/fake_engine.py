@@ -64,6 +64,7 @@ INFO = ModelInfo(
     sampling=Sampling(),
     thinking_tags=("<think>", "</think>"),
     thinking_switch="enable_thinking",
+    tool_format="hermes",
     disk=DiskUse(folder="/caches/hubserve/prefixes", used=1_288_490_189, limit=4 * 1024**3),
     notices=("The template has no tools.",),
     created=1_700_000_000,

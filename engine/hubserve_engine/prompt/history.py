@@ -1,6 +1,5 @@
 """Changes to a history that some templates need. Each keeps every word of it."""
 
-import json
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -122,20 +121,6 @@ def calls_apart(messages: History) -> History:
             done.append(first if number == 0 else replace(first, content=None, reasoning=None))
             done.extend(left.pop(call.id, ()))
         done.extend(result for result in results if result.tool_call_id in left)
-    return tuple(done)
-
-
-def calls_as_text(messages: History) -> History:
-    """Calls as JSON in the text, for templates that do not show them."""
-    done: list[Message] = []
-    for message in messages:
-        if message.tool_calls:
-            calls = [
-                f'{{"name": {json.dumps(call.name)}, "arguments": {call.arguments or "{}"}}}'
-                for call in message.tool_calls
-            ]
-            message = replace(message, content=joined([message.content, *calls]), tool_calls=())
-        done.append(message)
     return tuple(done)
 
 

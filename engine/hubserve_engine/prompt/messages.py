@@ -1,12 +1,13 @@
 """Messages as the objects that a template reads, in the shape that this template wants."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from hubserve_engine.prompt import history
 from hubserve_engine.prompt.history import History
+from hubserve_engine.prompt.tool_text import calls_as_text, parse_arguments
+from hubserve_engine.tool_formats import GENERIC, ToolFormat
 from hubserve_engine.types import Message, ToolCall
 
 Plain = dict[str, Any]
@@ -21,14 +22,16 @@ class Traits:
 
     `system`: where system messages may stand. `arguments`: whether a call's arguments are an object
     or its JSON text. `call_content`: what a message has as content that has only calls.
-    `calls`, `results`, `stray_results`: whether it shows calls, tool messages, and tool messages
-    that follow no call.
+    `tools`, `calls`, `results`, `stray_results`: whether it shows tools, calls, tool messages, and
+    tool messages that follow no call. `tool_format`: how it shows calls, or would.
     `parts`: content has to be a list of parts. `tools_null`: no tools are null, not an empty list.
     """
 
     system: Literal["anywhere", "first", "none"] = "anywhere"
     parts: bool = False
     tools_null: bool = True
+    tools: bool = True
+    tool_format: ToolFormat = GENERIC
     calls: bool = True
     results: bool = True
     stray_results: bool = True
@@ -44,7 +47,7 @@ def normalize(messages: History, traits: Traits) -> History:
     """`messages` as far from their own shape as `traits` make it necessary."""
     messages = history.with_call_ids(messages, short=traits.short_ids)
     if not traits.calls:
-        messages = history.calls_as_text(messages)
+        messages = calls_as_text(messages, traits.tool_format)
     if not traits.results:
         messages = history.results_as_text(messages)
     elif not traits.stray_results:
@@ -91,27 +94,6 @@ def _call(call: ToolCall, traits: Traits) -> Plain:
         arguments = parse_arguments(arguments)
     function = {"name": call.name, "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
-
-
-def parse_arguments(text: str) -> dict[str, Any]:
-    """A call's arguments as an object, also where the model or the client wrote something else.
-
-    JSON within JSON is unpacked, null is no arguments. What is no object at all is kept, as the
-    text of the one argument `_raw`: so the model sees what it wrote.
-    """
-    value: Any = text
-    for _ in range(2):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            break
-        if isinstance(value, dict):
-            return value
-        if value is None:
-            return {}
-        if not isinstance(value, str):
-            break
-    return {"_raw": text}
 
 
 def complete_tools(tools: Iterable[Plain]) -> list[Plain]:

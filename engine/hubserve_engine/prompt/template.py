@@ -1,7 +1,7 @@
 """A model's chat template: compiled and tried once, rendered for each chat."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -16,11 +16,14 @@ from hubserve_engine.prompt.limits import Abandoned, OverLimit, TooHeavy, TooSlo
 from hubserve_engine.prompt.messages import Plain, Traits, complete_tools, normalize, plain
 from hubserve_engine.prompt.program import COMPILE_SECONDS, Program, Refused
 from hubserve_engine.prompt.switch import Switch, effort_arguments, find_switch
-from hubserve_engine.prompt.traits import find_traits
+from hubserve_engine.prompt.tool_text import calls_as_text, tools_told
+from hubserve_engine.prompt.traits import find_traits, shown_call
 from hubserve_engine.surrogates import mended
+from hubserve_engine.tool_formats import ToolFormat, recognise
 from hubserve_engine.types import Chat, Message, ReasoningSwitch, Rendered
 
 T = TypeVar("T")
+Repair = Callable[[History], History]
 
 # Honest templates need a few milliseconds; some look at all messages for each one, and so take
 # seconds where an agent has made thousands. Others wait meanwhile.
@@ -30,14 +33,17 @@ _MOST_SECONDS = 8.0
 _MOST_MESSAGES = 10_000
 _OURS = frozenset(("messages", "tools", "add_generation_prompt", "bos_token", "eos_token"))
 # What is tried, one after the other and added up, when a template refuses a history.
-_REPAIRS: tuple[Callable[[History], History], ...] = (
+_REPAIRS: tuple[Repair, ...] = (
     history.stray_results_as_text,
     history.without_empty,
     history.user_first,
     history.alternating,
     history.without_reasoning,
-    lambda messages: history.alternating(history.results_as_text(history.calls_as_text(messages))),
 )
+
+
+def _all_as_text(format: ToolFormat, messages: History) -> History:
+    return history.alternating(history.results_as_text(calls_as_text(messages, format)))
 
 
 class ChatTemplate:
@@ -68,6 +74,11 @@ class ChatTemplate:
         self._switch: Switch | None = None
         with suppress(OverLimit):  # then each chat is going to say so
             self._limited(self._try_out, COMPILE_SECONDS)
+
+    @property
+    def tool_format(self) -> ToolFormat:
+        """How this model writes calls, as its template shows."""
+        return self._traits.tool_format
 
     @property
     def thinking_switch(self) -> str | None:
@@ -135,8 +146,10 @@ class ChatTemplate:
 
     def _prompt(self, chat: Chat) -> str:
         """Renders the chat as it is, and repairs it only as far as the template demands."""
-        messages = normalize(chat.messages, self._traits)
-        tools = list(chat.tools)
+        messages, tools, format = chat.messages, list(chat.tools), self.tool_format
+        if tools and not self._traits.tools:
+            messages, tools = tools_told(messages, tools, format), []
+        messages = normalize(messages, self._traits)
         render = partial(self._run, chat)
         try:
             return render(messages, tools)
@@ -148,7 +161,8 @@ class ChatTemplate:
                 return render(messages, tools)
             except Refused:
                 pass
-        for repair in _REPAIRS:
+        repairs: Iterable[Repair] = (*_REPAIRS, partial(_all_as_text, format))
+        for repair in repairs:
             repaired = repair(messages)
             if repaired == messages:
                 continue
@@ -211,13 +225,15 @@ class ChatTemplate:
 
     def _try_out(self) -> None:
         program = self._program
-        base = {**self._old_arguments([]), "documents": None, **self._tokens}
+        base = {"documents": None, **self._tokens}
 
         def render(messages: list[Plain], tools: list[Plain] | None) -> str:
             given = {"messages": messages, "tools": tools, "add_generation_prompt": True}
-            return program.run({**base, **given})
+            return program.run({**self._old_arguments(tools or []), **base, **given})
 
-        self._traits = find_traits(program.attributes, render)
+        traits = find_traits(program.attributes, render)
+        format = recognise(shown_call(traits, render), self.source)
+        self._traits = replace(traits, tool_format=format)
         self._switch = find_switch(program.variables, program.constants, self._probe)
 
     def _probe(self, arguments: Mapping[str, Any], words: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import product
+from itertools import product, takewhile
 from typing import Any
 
 from hubserve_engine.prompt.messages import (
@@ -39,6 +39,7 @@ _RESULT = Message("tool", "wordresult", tool_call_id=_CALL.id)
 _OTHER_RESULT = Message("tool", "wordoutcome", tool_call_id=_OTHER.id)
 # How arguments and content look that went in as the wrong kind.
 _WRONG = ("{'wordkey'", '\\"wordkey', "None")
+_BEFORE = 40  # characters
 _CONTENTS: tuple[CallContent, ...] = ("empty", "null", "absent")
 
 
@@ -53,6 +54,24 @@ def find_traits(attributes: Iterable[str], render: Render) -> Traits:
         if look.has((_ASK,), tried, "wordask"):
             return _with_tools(look, _with_system(look, tried))
     return traits
+
+
+def shown_call(traits: Traits, render: Render) -> str:
+    """What the template makes of a call, and some of what is before; empty where it shows none."""
+    look = _Look(render)
+    history = (_ASK, Message("assistant", tool_calls=(_CALL,)), _RESULT)
+    before = look.text((_ASK,), traits, tools=True)
+    text = look.text(history, traits, tools=True)
+    # The prompt for an answer may begin as the call does.
+    same = max(0, _common(before, text) - _BEFORE)
+    call, _, _ = text[same:].partition("wordresult")
+    return call if traits.calls and "wordcall" in call else ""
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 class _Look:
@@ -87,6 +106,7 @@ def _with_system(look: _Look, traits: Traits) -> Traits:
 
 
 def _with_tools(look: _Look, traits: Traits) -> Traits:
+    traits = replace(traits, tools=look.has((_ASK,), traits, "declared", tools=True))
     shaped = _call_shape(look, traits)
     stray = look.has((_ASK, _TELL, _RESULT), traits, "wordtell", "wordresult", tools=True)
     if shaped is None:

@@ -12,7 +12,7 @@ from itertools import count
 
 from hubserve_engine.errors import Cancelled, EngineError, InvalidRequest, WorkerDied
 from hubserve_engine.threads import in_thread
-from hubserve_engine.types import Chat, Completed, Event, Rendered, Request
+from hubserve_engine.types import Chat, Completed, Rendered, Request, WorkerEvent
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.failures import error_of
 from hubserve_engine.worker.protocol import FrameBuffer, FromWorker, TooLong, ToWorker, encode
@@ -28,7 +28,7 @@ _MOST_UNREAD = 8192
 Answer = protocol.Tokens | protocol.PieceList | protocol.Text
 
 
-class _Stream(asyncio.Queue[Event | EngineError]):
+class _Stream(asyncio.Queue[WorkerEvent | EngineError]):
     """The events of a request that its reader has not taken yet.
 
     `over` is called when the last has come, which may be long before it is read.
@@ -38,7 +38,7 @@ class _Stream(asyncio.Queue[Event | EngineError]):
         super().__init__()
         self._over = over
 
-    def add(self, event: Event | EngineError) -> None:
+    def add(self, event: WorkerEvent | EngineError) -> None:
         self.put_nowait(event)
         if isinstance(event, Completed | EngineError):
             self._over()
@@ -93,7 +93,7 @@ class WorkerHandle:
 
     async def generate(
         self, request: Request, *, over: Callable[[], None] = lambda: None
-    ) -> AsyncGenerator[Event, None]:
+    ) -> AsyncGenerator[WorkerEvent, None]:
         """The events of a request. Closing the generator cancels it at the worker's next step.
 
         `over` is called when the worker is done with it, whether or not the events are read yet.

@@ -11,6 +11,7 @@ from hubserve_engine.profiles import Profile
 from hubserve_engine.prompt import limits
 from hubserve_engine.prompt.template import ChatTemplate
 from hubserve_engine.sequence import Sequence
+from hubserve_engine.tool_formats import ToolFormat
 from hubserve_engine.transcript import Transcript
 from hubserve_engine.types import (
     Chat,
@@ -45,6 +46,10 @@ class Intake:
     @property
     def profile(self) -> Profile:
         return self._template.profile
+
+    @property
+    def tool_format(self) -> ToolFormat:
+        return self._template.tool_format
 
     def render(self, chat: Chat, wanted: Callable[[], bool] = limits.wanted) -> Rendered:
         """Raises PromptError, or Cancelled once it is not `wanted`."""

@@ -135,6 +135,7 @@ def _load(load: protocol.Load, channel: Channel) -> tuple[Backend, Intake, proto
         chat_template=source,
         thinking_tags=template.profile.thinking_tags,
         thinking_switch=template.thinking_switch,
+        tool_format=template.tool_format.name,
         notices=notices,
     )
     return backend, intake, ready
@@ -152,10 +153,10 @@ def _store(load: protocol.Load, backend: Backend) -> PrefixStore | None:
 
 
 def _layout_tokens(backend: Backend, intake: Intake) -> frozenset[int]:
-    """Control tokens that the profile reads, such as thinking tags, so must have their text."""
+    """Control tokens that are read, such as those of thinking and of calls, and so have a text."""
     found: set[int] = set()
     for text in backend.loaded.special_tokens:
-        if intake.profile.speaks(text):
+        if intake.profile.speaks(text) or intake.tool_format.speaks(text):
             tokens = backend.tokenize(text, add_special=False, parse_special=True)
             found.update(tokens if len(tokens) == 1 else ())
     return frozenset(found)

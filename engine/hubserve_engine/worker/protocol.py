@@ -16,7 +16,6 @@ from hubserve_engine.types import (
     Chat,
     Completed,
     Delta,
-    Event,
     Finished,
     ReasoningFormat,
     ReasoningSwitch,
@@ -24,6 +23,7 @@ from hubserve_engine.types import (
     Request,
     Sampling,
     Started,
+    WorkerEvent,
 )
 
 LARGEST = 256 * 1024 * 1024
@@ -97,6 +97,7 @@ class Ready(msgspec.Struct, tag=True, frozen=True):
     chat_template: str
     thinking_tags: tuple[str, str] | None
     thinking_switch: str | None
+    tool_format: str
     notices: tuple[str, ...]
 
 
@@ -110,7 +111,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     completed: Completed | None = None
 
     @classmethod
-    def of(cls, id: int, event: Event) -> "Item":
+    def of(cls, id: int, event: WorkerEvent) -> "Item":
         match event:
             case Started():
                 return cls(id, started=event)
@@ -122,7 +123,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
                 return cls(id, completed=event)
 
     @property
-    def event(self) -> Event:
+    def event(self) -> WorkerEvent:
         event = self.started or self.delta or self.finished or self.completed
         assert event is not None
         return event

@@ -1,11 +1,10 @@
 """A chat request into the engine's vocabulary."""
 
-from typing import Any
-
-from hubserve_engine.errors import InvalidRequest, Unsupported
+from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.types import Chat, Message, Request, Role, ToolCall
 from hubserve_server.translate.sampling import max_tokens, refuse_forced_text, sampling_options
 from hubserve_server.translate.thinking import reasoning_format, template_arguments, thinking
+from hubserve_server.translate.tool_use import tool_use, tools
 from hubserve_server.wire import messages as wire_messages
 from hubserve_server.wire.chat import ChatRequest
 
@@ -29,6 +28,7 @@ def chat_request(wire: ChatRequest) -> Request:
         stop=wire.stop,
         n=wire.n or 1,
         logprobs=logprobs(wire),
+        tool_use=tool_use(wire),
         reasoning_format=reasoning_format(wire),
         cache_prompt=wire.cache_prompt is not False,
     )
@@ -99,21 +99,6 @@ def _is_empty_answer(last: Message) -> bool:
     return (
         last.role == "assistant" and not last.content and not last.reasoning and not last.tool_calls
     )
-
-
-def tools(wire: ChatRequest) -> tuple[dict[str, Any], ...]:
-    """The tools that the prompt shows, if the request lets the model choose among them."""
-    for param, choice in (("tool_choice", wire.tool_choice), ("function_call", wire.function_call)):
-        if choice == "none":
-            return ()
-        if choice is not None and choice != "auto":
-            shown = choice if isinstance(choice, str) else choice.get("type", "function")
-            raise Unsupported(
-                f"{param!r} {str(shown)[:60]!r} forces a call, which is not possible on this"
-                " server yet; use 'auto' or 'none'.",
-                param=param,
-            )
-    return wire.tools or wire.functions
 
 
 def logprobs(wire: ChatRequest) -> int | None:

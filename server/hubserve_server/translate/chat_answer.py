@@ -1,13 +1,14 @@
 """The engine's events as a chat completion, whole or in chunks."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from hubserve_engine.types import Completed, Delta, Event, Finished, TokenLogprob
+from hubserve_engine.types import Completed, Delta, Event, Finished, TokenLogprob, ToolCallDelta
 from hubserve_server.translate.counts import chat_logprobs, timings, usage
 from hubserve_server.translate.ending import Ending, with_ending
 from hubserve_server.translate.heading import Heading, fingerprint
 from hubserve_server.wire.replies import (
+    CalledFunction,
     ChatChoice,
     ChatChunk,
     ChatCompletion,
@@ -15,7 +16,15 @@ from hubserve_server.wire.replies import (
     ChatMessage,
     ChunkChoice,
     Finish,
+    ToolCall,
 )
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    name: str
+    arguments: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -23,6 +32,7 @@ class _Choice:
     reasoning: list[str] = field(default_factory=list)
     content: list[str] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
     finish: Finish = "stop"
 
 
@@ -38,8 +48,17 @@ async def chat_completion(
                 texts = choice.content if event.channel == "content" else choice.reasoning
                 texts.append(event.text)
                 choice.logprobs.extend(event.logprobs)
+            case ToolCallDelta():
+                calls = choices[event.index].calls
+                if event.id is not None and event.name is not None:
+                    calls.append(_Call(event.id, event.name))
+                calls[event.call].arguments.append(event.arguments)
             case Finished():
-                choices[event.index].finish = event.reason
+                choice = choices[event.index]
+                choice.finish = event.reason
+                if event.cut is not None:
+                    choice.calls.pop()
+                    choice.content.append(event.cut)
             case Completed():
                 heading.on_completed(event)
                 return ChatCompletion(
@@ -57,9 +76,19 @@ async def chat_completion(
 
 
 def _whole(index: int, choice: _Choice, logprobs: bool) -> ChatChoice:
-    message = ChatMessage(content="".join(choice.content))
+    content = "".join(choice.content)
+    message = ChatMessage(content=content or (None if choice.calls else ""))
     if choice.reasoning:
         message.reasoning_content = "".join(choice.reasoning)
+    if choice.calls:
+        message.tool_calls = [
+            ToolCall(
+                id=call.id,
+                type="function",
+                function=CalledFunction(arguments="".join(call.arguments), name=call.name),
+            )
+            for call in choice.calls
+        ]
     return ChatChoice(
         index=index,
         message=message,
@@ -71,7 +100,7 @@ def _whole(index: int, choice: _Choice, logprobs: bool) -> ChatChoice:
 async def chat_chunks(
     heading: Heading, events: AsyncIterator[Event], *, n: int, include_usage: bool
 ) -> AsyncGenerator[ChatChunk, None]:
-    """Role, thinking, content, finish; then usage, where it was asked for.
+    """Role, thinking, content, calls, finish; then usage, where it was asked for.
 
     The last chunk carries the timings.
     """
@@ -83,6 +112,9 @@ async def chat_chunks(
                 yield _chunk(heading, event.index, ChatDelta(content=event.text), event.logprobs)
             case Delta():
                 yield _chunk(heading, event.index, ChatDelta(reasoning_content=event.text))
+            case ToolCallDelta():
+                for call in _call_parts(event):
+                    yield _chunk(heading, event.index, ChatDelta(tool_calls=[call]))
             case Finished():
                 yield _chunk(heading, event.index, ChatDelta(), finish=event.reason)
             case Ending(finished, completed):
@@ -94,6 +126,19 @@ async def chat_chunks(
                     last.usage = usage(completed.usage)
                 last.timings = timings(completed.timings)
                 yield last
+
+
+def _call_parts(delta: ToolCallDelta) -> Iterator[ToolCall]:
+    """What is known of a call at its start, then its arguments, as OpenAI sends them."""
+    if delta.id is not None and delta.name is not None:
+        yield ToolCall(
+            index=delta.call,
+            id=delta.id,
+            type="function",
+            function=CalledFunction(arguments="", name=delta.name),
+        )
+    if delta.arguments:
+        yield ToolCall(index=delta.call, function=CalledFunction(arguments=delta.arguments))
 
 
 def _chunk(

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
-from hubserve_engine.types import Completed, Delta, Event, Finished
+from hubserve_engine.types import Completed, Delta, Event, Finished, ToolCallDelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Ending:
 
 async def with_ending(
     events: AsyncIterator[Event],
-) -> AsyncGenerator[Delta | Finished | Ending, None]:
+) -> AsyncGenerator[Delta | ToolCallDelta | Finished | Ending, None]:
     """The events, with the last `Finished` and the `Completed` that follows it as one.
 
     A `Finished` waits for the next event, which follows it at once.
@@ -29,7 +29,7 @@ async def with_ending(
                     break
                 yield Ending(held, event)
                 return
-            case Delta() | Finished():
+            case Delta() | ToolCallDelta() | Finished():
                 if held is not None:
                     yield held
                 held = event if isinstance(event, Finished) else None

@@ -52,6 +52,7 @@ def props(info: ModelInfo) -> Props:
         model_path=info.path,
         modalities=Modalities(),
         chat_template=info.chat_template,
+        tool_format=info.tool_format,
         bos_token=info.bos,
         eos_token=info.eos,
         build_info=fingerprint(),

@@ -34,6 +34,7 @@ class ChatRequest(Generating):
 
     tools: Annotated[tuple[dict[str, Any], ...], PlainValidator(read_tools)] = ()
     tool_choice: Annotated[Any, PlainValidator(read_tool_choice)] = None
+    parallel_tool_calls: Flag = None
     functions: Annotated[tuple[dict[str, Any], ...], PlainValidator(read_functions)] = ()
     function_call: Annotated[Any, PlainValidator(read_tool_choice)] = None
 

@@ -77,6 +77,7 @@ class Props(msgspec.Struct):
     model_path: str
     modalities: Modalities
     chat_template: str
+    tool_format: str
     bos_token: str
     eos_token: str
     build_info: str

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from hubserve_engine.types import CacheTier
 
-Finish = Literal["stop", "length"]
+Finish = Literal["stop", "length", "tool_calls"]
 
 
 class CachedTokens(msgspec.Struct):
@@ -69,10 +69,27 @@ class ChatLogprobs(msgspec.Struct):
     refusal: None = None
 
 
+class CalledFunction(msgspec.Struct):
+    """`arguments` are JSON, in chunks a part of it; the name comes once."""
+
+    arguments: str
+    name: str | UnsetType = UNSET
+
+
+class ToolCall(msgspec.Struct, kw_only=True):
+    """A call, or in chunks a part of it: the first one has the id, the type and the name."""
+
+    index: int | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    type: str | UnsetType = UNSET
+    function: CalledFunction
+
+
 class ChatDelta(msgspec.Struct):
     role: str | UnsetType = UNSET
     reasoning_content: str | UnsetType = UNSET
     content: str | UnsetType = UNSET
+    tool_calls: list[ToolCall] | UnsetType = UNSET
 
 
 class ChunkChoice(msgspec.Struct):
@@ -96,7 +113,8 @@ class ChatChunk(msgspec.Struct, kw_only=True):
 class ChatMessage(msgspec.Struct, kw_only=True):
     role: str = "assistant"
     reasoning_content: str | UnsetType = UNSET
-    content: str
+    content: str | None
+    tool_calls: list[ToolCall] | UnsetType = UNSET
 
 
 class ChatChoice(msgspec.Struct):

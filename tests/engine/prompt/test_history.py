@@ -1,7 +1,11 @@
+from functools import partial
+
 from hypothesis import given, settings
 from tests.support.histories import histories
 
 from hubserve_engine.prompt import history
+from hubserve_engine.prompt.tool_text import calls_as_text
+from hubserve_engine.tool_formats import GENERIC
 from hubserve_engine.types import Message, ToolCall
 
 
@@ -102,12 +106,8 @@ def test_calls_are_put_apart_with_their_results() -> None:
     )
 
 
-def test_calls_and_results_as_text() -> None:
-    asked = Message("assistant", "I look", tool_calls=(call(),))
+def test_results_as_text() -> None:
     result = Message("tool", "42", tool_call_id="a", name="look")
-    assert history.calls_as_text((asked,)) == (
-        Message("assistant", 'I look\n\n{"name": "look", "arguments": {"at": 1}}'),
-    )
     assert history.results_as_text((result,)) == (Message("user", "Result of look:\n42"),)
 
 
@@ -140,7 +140,7 @@ CHANGES = (
     history.system_to_user,
     history.text_apart,
     history.calls_apart,
-    history.calls_as_text,
+    partial(calls_as_text, format=GENERIC),
     history.results_as_text,
     history.stray_results_as_text,
     history.user_first,

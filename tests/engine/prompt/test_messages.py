@@ -1,32 +1,5 @@
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from hubserve_engine.prompt.messages import Traits, complete_tools, parse_arguments, plain
+from hubserve_engine.prompt.messages import Traits, complete_tools, plain
 from hubserve_engine.types import Message, ToolCall
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('{"a": 1}', {"a": 1}),
-        ('"{\\"a\\": 1}"', {"a": 1}),
-        ("null", {}),
-        ("{broken", {"_raw": "{broken"}),
-        ("[1]", {"_raw": "[1]"}),
-        ('"text"', {"_raw": '"text"'}),
-        ("[" * 100_000, {"_raw": "[" * 100_000}),
-        ("9" * 5000, {"_raw": "9" * 5000}),
-    ],
-)
-def test_arguments_are_always_an_object(text: str, expected: dict[str, object]) -> None:
-    assert parse_arguments(text) == expected
-
-
-@given(st.text())
-def test_any_text_is_some_object(text: str) -> None:
-    assert isinstance(parse_arguments(text), dict)
-
 
 CALL = Message("assistant", tool_calls=(ToolCall("a", "look", '{"at": 1}'),))
 

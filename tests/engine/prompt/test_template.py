@@ -92,7 +92,8 @@ def test_a_refusal_is_in_the_templates_own_words() -> None:
 def test_an_old_template_gets_its_functions() -> None:
     source = "{% for m in messages %}{{ m.content }}{% endfor %}{{ functions|trim }}"
     assert '"name": "look"' in render(source, ASK, tools=True)
-    assert "look" not in render(source + "{% if tools %}{% endif %}", ASK, tools=True)
+    told = render(source + "{% if tools %}{% endif %}", ASK, tools=True)
+    assert "You can call these functions:" in told and '"name": "look"' in told
 
 
 @pytest.mark.timeout(60)

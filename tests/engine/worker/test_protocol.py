@@ -11,7 +11,6 @@ from hubserve_engine.types import (
     Chat,
     Completed,
     Delta,
-    Event,
     Finished,
     Message,
     Rendered,
@@ -24,6 +23,7 @@ from hubserve_engine.types import (
     TokenProbability,
     ToolCall,
     Usage,
+    WorkerEvent,
 )
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.protocol import FrameBuffer, Item, encode
@@ -45,7 +45,7 @@ CHAT = Chat(
 LOGPROB = TokenLogprob(
     TokenProbability(1, b"\xf0\x9f", -0.5), (TokenProbability(2, b"", -math.inf),)
 )
-EVENTS: list[Event] = [
+EVENTS: list[WorkerEvent] = [
     Started(5),
     Delta(0, "reasoning", "hm"),
     Delta(3, "content", "", (LOGPROB,)),
@@ -83,6 +83,7 @@ FROM_WORKER: list[protocol.FromWorker] = [
         "template",
         ("<think>", "</think>"),
         None,
+        "hermes",
         (),
     ),
     protocol.Step([Item.of(9, event) for event in EVENTS]),
@@ -113,11 +114,11 @@ def test_what_comes_from_the_worker_arrives(message: protocol.FromWorker) -> Non
 def test_every_message_is_among_them() -> None:
     assert {type(m) for m in TO_WORKER} == set(protocol.ToWorker.__args__)
     assert {type(m) for m in FROM_WORKER} == set(protocol.FromWorker.__args__)
-    assert {type(e) for e in EVENTS} == set(Event.__args__)
+    assert {type(e) for e in EVENTS} == set(WorkerEvent.__args__)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda e: type(e).__name__)
-def test_an_item_holds_its_event(event: Event) -> None:
+def test_an_item_holds_its_event(event: WorkerEvent) -> None:
     assert Item.of(1, event).event is event
 
 

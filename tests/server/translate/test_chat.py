@@ -184,19 +184,7 @@ def test_older_function_calls_become_tool_calls() -> None:
     assert second == Message("tool", "42", name="f")
 
 
-def test_tools_are_shown_unless_the_choice_is_none() -> None:
-    assert translation.chat(wire(tools=[TOOL])).tools == (TOOL,)
-    assert translation.chat(wire(tools=[TOOL], tool_choice="auto")).tools == (TOOL,)
-    assert translation.chat(wire(tools=[TOOL], tool_choice="none")).tools == ()
-    assert translation.chat(wire(functions=[TOOL["function"]])).tools == (TOOL,)
-    assert translation.chat(wire(functions=[TOOL["function"]], function_call="none")).tools == ()
-
-
 FORCED: list[dict[str, Any]] = [
-    {"tool_choice": "required", "tools": [TOOL]},
-    {"tool_choice": {"type": "function", "function": {"name": "f"}}, "tools": [TOOL]},
-    {"tool_choice": {"type": "allowed_tools", "allowed_tools": {}}, "tools": [TOOL]},
-    {"function_call": {"name": "f"}, "functions": [TOOL["function"]]},
     {"response_format": {"type": "json_object"}},
     {"response_format": {"type": "json_schema", "json_schema": {"schema": {}}}},
     {"json_schema": {}},

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from hubserve_engine.types import Completed, Delta, Event, Finished, Timings, Usage
+from hubserve_engine.types import Completed, Delta, Event, Finished, Timings, ToolCallDelta, Usage
 from hubserve_server.translate.ending import Ending, with_ending
 
 DELTA = Delta(0, "content", "a")
@@ -13,12 +13,12 @@ FIRST, SECOND = Finished(0, "stop", 1), Finished(1, "length", 1)
 COMPLETED = Completed(Usage(1, 0, 2, 0), Timings(0, 1, 1.0, 2, 1.0))
 
 
-def play(*events: Event) -> list[Delta | Finished | Ending]:
+def play(*events: Event) -> list[Delta | ToolCallDelta | Finished | Ending]:
     async def source() -> AsyncGenerator[Event, None]:
         for event in events:
             yield event
 
-    async def run() -> list[Delta | Finished | Ending]:
+    async def run() -> list[Delta | ToolCallDelta | Finished | Ending]:
         return [event async for event in with_ending(source())]
 
     return asyncio.run(run())

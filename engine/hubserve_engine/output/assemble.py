@@ -1,0 +1,95 @@
+"""A worker's events -> those of an answer with tool calls in it."""
+
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from hubserve_engine.output.offer import Offer
+from hubserve_engine.output.scanner import Call, Piece, Scanner, Text
+from hubserve_engine.tool_formats import ToolFormat
+from hubserve_engine.types import (
+    Delta,
+    Event,
+    Finished,
+    TokenLogprob,
+    ToolCallDelta,
+    ToolUse,
+    WorkerEvent,
+)
+
+
+async def with_calls(
+    events: AsyncGenerator[WorkerEvent, None],
+    format: ToolFormat,
+    tools: Sequence[dict[str, Any]],
+    use: ToolUse,
+) -> AsyncGenerator[Event, None]:
+    """The same events, calls of `tools` that are in the content told as such.
+
+    Closing this closes `events`. Where no call can be, nothing is looked at.
+    """
+    offer = Offer(tools, use)
+    choices: dict[int, _Choice] = {}
+    async with aclosing(events):
+        async for event in events:
+            match event:
+                case Delta(channel="content") if offer:
+                    choice = choices.setdefault(event.index, _Choice(event.index, format, offer))
+                    for told in choice.feed(event):
+                        yield told
+                case Finished() if event.index in choices:
+                    for told in choices.pop(event.index).finish(event):
+                        yield told
+                case _:
+                    yield event
+
+
+class _Choice:
+    """The calls of one choice, and the probabilities of its text, which wait for their tokens."""
+
+    def __init__(self, index: int, format: ToolFormat, offer: Offer) -> None:
+        self._index = index
+        self._scanner = Scanner(format, offer)
+        self._logprobs: list[TokenLogprob] = []
+        self._call = -1
+
+    def feed(self, delta: Delta) -> list[Event]:
+        self._logprobs += delta.logprobs
+        return [self._event(piece) for piece in self._scanner.feed(delta.text)]
+
+    def finish(self, finished: Finished) -> list[Event]:
+        stopped = finished.reason == "stop" and finished.stop is None
+        told = [self._event(piece) for piece in self._scanner.finish(stopped=stopped)]
+        if self._logprobs:
+            told.append(Delta(self._index, "content", "", tuple(self._logprobs)))
+        if self._scanner.cut is not None:
+            finished = replace(finished, cut=self._scanner.cut)
+        elif self._scanner.calls and finished.reason == "stop":
+            finished = replace(finished, reason="tool_calls")
+        return [*told, finished]
+
+    def _event(self, piece: Piece) -> Event:
+        tokens = self._tokens_before(piece.end)
+        match piece:
+            case Text(text):
+                return Delta(self._index, "content", text, tokens)
+            case Call(arguments, name=None):
+                return ToolCallDelta(self._index, self._call, arguments=arguments)
+            case Call(arguments, name=name):
+                self._call += 1
+                return ToolCallDelta(self._index, self._call, _new_id(), name, arguments)
+
+    def _tokens_before(self, end: int) -> tuple[TokenLogprob, ...]:
+        """The probabilities of what the scanner has accounted for; those of calls are not told."""
+        count = 0
+        while count < len(self._logprobs) and self._logprobs[count].offset < end:
+            count += 1
+        found, self._logprobs = tuple(self._logprobs[:count]), self._logprobs[count:]
+        return found
+
+
+def _new_id() -> str:
+    """Unlike all others in a conversation, which may have been begun elsewhere."""
+    return f"call_{secrets.token_hex(12)}"

@@ -1,0 +1,457 @@
+"""JSON as models write it -> JSON, piece by piece, in the types that a schema wants.
+
+Mended is what has one meaning only: line ends and other control characters inside strings, literals
+of Python, single quotes, keys and words without quotes, a comma too many or missing, quotes inside
+a string that nothing could follow if they ended it, brackets that are missing at the end. A value
+of the wrong type becomes the one that the schema wants, if its text is one. White space stays as it
+is, so that a sound text comes out unchanged.
+
+Every text makes valid JSON, for any cutting into chunks: what has no place is left out.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from hubserve_engine.output.shape import Shape, compact
+from hubserve_engine.stop import partial_suffix
+
+ANYTHING = Shape.of({})
+
+_PORTION = 1024  # what is read at once, since what is read is cut off what is left
+_SPACE = re.compile(r"[ \t\r\n\f\v\ufeff]*")
+_PLAIN = re.compile(r"[^\"'\\\x00-\x1f]+")
+_ESCAPED = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
+_WORD_END = re.compile(r"[,\]}\n<]")
+_KEY_END = re.compile(r"[:,\]}\n<]")
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
+_LITERALS = {
+    "true": "true",
+    "false": "false",
+    "null": "null",
+    "none": "null",
+    "undefined": "null",
+    "nan": "null",
+}
+_Expected = Literal["value", "key", "colon", "next", "string", "captured"]
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open object or array, and what the schema wants of the value that comes next in it."""
+
+    opening: str
+    shape: Shape
+    inside: Shape
+
+
+class JsonMender:
+    """Reads one value. `done` is true behind its end, and `rest` what followed it.
+
+    `quote` is the only quotation mark of formats that have one of their own, and no escapes.
+    """
+
+    def __init__(self, shape: Shape = ANYTHING, *, quote: str = '"') -> None:
+        self.done = False
+        self.rest = ""
+        self._text = ""
+        self._out: list[str] = []
+        self._expected: _Expected = "value"
+        self._stack: list[_Frame] = []
+        self._root = shape
+        self._comma = ""
+        self._own_quote = "" if quote == '"' else quote
+        # Of the string that is open:
+        self._quote = ""
+        self._kept: list[str] | None = None
+        self._is_key = False
+        self._inner: JsonMender | None = None
+
+    @property
+    def began(self) -> bool:
+        """Whether the value has begun, and is not just expected."""
+        return bool(self._stack) or self.done or self._expected in ("string", "captured")
+
+    @property
+    def between(self) -> bool:
+        """Whether nothing is missing but closing brackets."""
+        return self.done or self._expected == "next"
+
+    def feed(self, text: str) -> str:
+        """More of the valid JSON."""
+        if self.done:
+            self.rest += text
+            return ""
+        for start in range(0, len(text), _PORTION):
+            self._text += text[start : start + _PORTION]
+            while not self.done and self._text and self._step():
+                pass
+            if self.done:
+                self.rest, self._text = self._text + text[start + _PORTION :], ""
+                break
+        return self._take()
+
+    def finish(self) -> str:
+        """The last of it: all that is open is closed."""
+        if self.done:
+            return ""
+        out = self.feed("\n") if self._expected in ("value", "key") and self._text.strip() else ""
+        if self._expected == "string" and not self.done:
+            # The end of the text may stand where a quotation mark could have been the last.
+            if not (self._text.startswith(self._quote) and not self._text[1:].strip()):
+                self._add(self._text)
+            self._end_string(self._text)
+        if self._inner is not None:
+            self._end_captured(self._inner.finish())
+        while not self.done:
+            if self._expected in ("value", "colon") and not self._comma:
+                if self._expected == "value" and self._stack and self._stack[-1].opening == "[":
+                    self._close()
+                    continue
+                self._emit(": null" if self._expected == "colon" else "null")
+                self._after_value()
+            else:
+                self._close()
+        self.rest = ""
+        return out + self._take()
+
+    def _step(self) -> bool:
+        """Works on the text; False where it has to wait for more."""
+        if self._expected == "string":
+            return self._string()
+        if self._expected == "captured":
+            return self._captured()
+        space = _SPACE.match(self._text)
+        if space and space.end():
+            self._white(space[0])
+            self._text = self._text[space.end() :]
+            return bool(self._text)
+        match self._expected:
+            case "value":
+                return self._value()
+            case "key":
+                return self._key()
+            case "colon":
+                return self._colon()
+            case _:
+                return self._next()
+
+    def _white(self, space: str) -> None:
+        if self._comma:
+            self._comma += space
+        elif self._stack:
+            self._emit(space)
+
+    # Values
+
+    @property
+    def _shape(self) -> Shape:
+        return self._stack[-1].inside if self._stack else self._root
+
+    def _value(self) -> bool:
+        text, shape = self._text, self._shape
+        first = text[0]
+        if quote := self._quote_at(text):
+            return quote != "partial" and self._open_string(quote, is_key=False)
+        if first in "{[":
+            self._flush_comma()
+            if self._stack and shape.types is not None and shape.types <= {"string", "null"}:
+                self._inner = JsonMender(quote=self._own_quote or '"')
+                self._kept = []
+                self._expected = "captured"
+                return True
+            self._open(first, shape)
+            return self._skip(1)
+        if first in "]}":
+            if not self._stack:
+                return self._skip(1)
+            if not self._comma and self._stack[-1].opening == "{":
+                self._emit("null")
+            return self._close_by(first)
+        if first in ",:":
+            return self._skip(1)
+        if first == "<":
+            return self._end_early()
+        return self._word()
+
+    def _open(self, bracket: str, shape: Shape) -> None:
+        self._emit(bracket)
+        inside = shape.item() if bracket == "[" else ANYTHING
+        self._stack.append(_Frame(bracket, shape, inside))
+        self._expected = "key" if bracket == "{" else "value"
+        self._comma = ""
+
+    def _word(self) -> bool:
+        end = _WORD_END.search(self._text)
+        if end is None:
+            return False
+        word = self._text[: end.start()].strip()
+        self._flush_comma()
+        self._emit(_typed_word(word, self._shape))
+        self._text = self._text[end.start() :]
+        self._after_value()
+        return True
+
+    def _after_value(self) -> None:
+        self._expected = "next"
+        if not self._stack:
+            self.done = True
+
+    # Objects and arrays
+
+    def _key(self) -> bool:
+        first = self._text[0]
+        if quote := self._quote_at(self._text):
+            return quote != "partial" and self._open_string(quote, is_key=True)
+        if first in "]}":
+            return self._close_by(first)
+        if first == ",":
+            return self._skip(1)
+        if first == "<":
+            return self._end_early()
+        end = _KEY_END.search(self._text)
+        if end is None:
+            return False
+        if end[0] == ":":
+            self._begin_member(self._text[: end.start()].strip())
+        self._text = self._text[max(end.start(), end[0] != "<") :]
+        return True
+
+    def _begin_member(self, key: str) -> None:
+        self._flush_comma()
+        self._emit(compact(key))
+        frame = self._stack[-1]
+        frame.inside = frame.shape.property(key)
+        self._expected = "colon"
+
+    def _colon(self) -> bool:
+        self._emit(":")
+        self._expected = "value"
+        return self._skip(1) if self._text[0] in ":=" else True
+
+    def _next(self) -> bool:
+        first = self._text[0]
+        if first in "]}":
+            return self._close_by(first)
+        if first == "<":
+            return self._end_early()
+        self._comma = ","
+        self._expected = "key" if self._stack[-1].opening == "{" else "value"
+        return self._skip(1) if first == "," else True
+
+    def _close_by(self, bracket: str) -> bool:
+        """Closes up to what `bracket` closes, or the innermost where it closes nothing."""
+        opening = "[" if bracket == "]" else "{"
+        self._skip(1)
+        if any(frame.opening == opening for frame in self._stack):
+            while self._stack[-1].opening != opening:
+                self._close()
+        self._close()
+        return True
+
+    def _close(self) -> None:
+        self._emit(self._comma.removeprefix(","))
+        self._comma = ""
+        if self._stack:
+            self._emit("]" if self._stack.pop().opening == "[" else "}")
+        self._after_value()
+
+    def _end_early(self) -> bool:
+        """A tag follows: what is open was forgotten to be closed."""
+        if not self._stack:
+            return self._skip(1)
+        if self._expected == "value" and not self._comma and self._stack[-1].opening == "{":
+            self._emit("null")
+        while not self.done:
+            self._close()
+        return True
+
+    # Strings
+
+    def _quote_at(self, text: str) -> str:
+        """The quotation mark that the text begins with; "partial" where it may become one."""
+        if not self._own_quote:
+            return text[0] if text[0] in "\"'" else ""
+        if text.startswith(self._own_quote):
+            return self._own_quote
+        return "partial" if self._own_quote.startswith(text) else ""
+
+    def _open_string(self, quote: str, *, is_key: bool) -> bool:
+        self._quote, self._is_key = quote, is_key
+        self._expected = "string"
+        self._kept = None
+        if is_key or not self._shape.takes_text:
+            self._kept = []
+        else:
+            self._flush_comma()
+            self._emit('"')
+        return self._skip(len(quote))
+
+    def _string(self) -> bool:
+        text = self._text
+        if self._own_quote:
+            at = text.find(self._own_quote)
+            safe = at if at >= 0 else len(text) - partial_suffix(text, (self._own_quote,))
+            self._add(text[:safe])
+            if at >= 0:
+                self._end_string(text[at + len(self._own_quote) :])
+                return True
+            self._text = text[safe:]
+            return False
+        if plain := _PLAIN.match(text):
+            self._add(plain[0])
+            return self._skip(plain.end())
+        if text[0] == "\\":
+            return self._escape(text)
+        if text[0] == self._quote:
+            return self._quotation_mark(text)
+        self._add(text[0])
+        return self._skip(1)
+
+    def _escape(self, text: str) -> bool:
+        if len(text) < (6 if text[1:2] == "u" else 2):
+            return False
+        if sound := _ESCAPED.match(text):
+            if self._kept is None:
+                self._emit(sound[0])
+            else:
+                self._kept.append(json.loads(f'"{sound[0]}"'))
+            return self._skip(sound.end())
+        self._add("'" if text[1] == "'" else "\\")
+        return self._skip(2 if text[1] == "'" else 1)
+
+    def _quotation_mark(self, text: str) -> bool:
+        """It ends the string only where something follows that can follow one."""
+        space = _SPACE.match(text, 1)
+        end = space.end() if space else 1
+        if end == len(text):
+            if self._stack:
+                return False
+            self._end_string(text[1:])
+            return True
+        following = ":" if self._is_key else ",]}<"
+        ends = text[end] in following or ("\n" in text[1:end] and text[end] == self._quote)
+        if ends or not self._stack:
+            self._end_string(text[1:])
+            return True
+        self._add(text[0])
+        return self._skip(1)
+
+    def _add(self, text: str) -> None:
+        """More of the string's own text."""
+        if self._kept is None:
+            self._emit(compact(text)[1:-1])
+        else:
+            self._kept.append(text)
+
+    def _end_string(self, rest: str) -> None:
+        self._text = rest
+        if self._kept is None:
+            self._emit('"')
+            self._after_value()
+            return
+        text, self._kept = "".join(self._kept), None
+        if self._is_key:
+            self._begin_member(text)
+            return
+        self._flush_comma()
+        self._emit(value_text(text, self._shape))
+        self._after_value()
+
+    def _captured(self) -> bool:
+        """An object or array where a string is wanted: its text is the string."""
+        assert self._inner is not None and self._kept is not None
+        self._kept.append(self._inner.feed(self._text))
+        self._text = self._inner.rest
+        if self._inner.done:
+            self._end_captured("")
+        return bool(self._text)
+
+    def _end_captured(self, last: str) -> None:
+        assert self._kept is not None
+        self._emit(compact("".join(self._kept) + last))
+        self._inner = self._kept = None
+        self._after_value()
+
+    # Output
+
+    def _skip(self, count: int) -> bool:
+        self._text = self._text[count:]
+        return bool(self._text)
+
+    def _flush_comma(self) -> None:
+        self._emit(self._comma)
+        self._comma = ""
+
+    def _emit(self, text: str) -> None:
+        if text:
+            self._out.append(text)
+
+    def _take(self) -> str:
+        out = "".join(self._out)
+        self._out.clear()
+        return out
+
+
+def mended(text: str, shape: Shape = ANYTHING) -> str:
+    """The whole of a text as valid JSON."""
+    mender = JsonMender(shape)
+    return mender.feed(text) + mender.finish()
+
+
+def value_text(text: str, shape: Shape) -> str:
+    """The JSON for a value that stands as plain text, in a type that the schema wants.
+
+    A string stays a string wherever one is allowed. Where the schema says nothing, a text that is
+    JSON is what it says.
+    """
+    types, bare = shape.types, text.strip()
+    if types is not None and "null" in types and bare.lower() in ("null", "none"):
+        return "null"
+    if types is not None and "string" in types:
+        return compact(text)
+    if bare[:1] in ("{", "["):
+        made = mended(bare, shape)
+        wanted = "object" if bare[0] == "{" else "array"
+        if types is None:
+            return bare if _is_json(bare) else compact(text)
+        return made if wanted in types else compact(text)
+    word = _LITERALS.get(bare.lower())
+    if types is None:
+        sound = _NUMBER.fullmatch(bare) or bare in ("true", "false", "null")
+        return bare if sound else compact(text)
+    if word in ("true", "false") and "boolean" in types:
+        return word
+    if types & {"integer", "number"} and (number := _number(bare, types)):
+        return number
+    return "null" if word == "null" else compact(text)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _number(text: str, types: frozenset[str]) -> str | None:
+    text = text.removeprefix("+")
+    if not _NUMBER.fullmatch(text):
+        return None
+    whole = re.sub(r"\.0+$", "", text)
+    return whole if "number" not in types else text
+
+
+def _typed_word(word: str, shape: Shape) -> str:
+    """A word without quotes as JSON."""
+    types = shape.types
+    sound = _LITERALS.get(word.lower())
+    if sound is None and _NUMBER.fullmatch(word):
+        sound = word
+    if types is not None and types <= {"string", "null"} and sound not in (None, "null"):
+        return compact(word)
+    if sound is not None and types is not None and sound[0] not in "tfn":
+        return _number(sound, types) or sound
+    return sound if sound is not None else compact(word)
