@@ -35,6 +35,8 @@ class Drafter:
         for sequence in sequences:
             left = sequence.limit - len(sequence.tokens) - 1
             guess = sequence.lookup.guess(min(self.most, left))
+            if guess is not None and sequence.guide is not None:
+                guess = guess.first(sequence.guide.fitting(guess.tokens))
             count, gain = 0, 0.0
             if guess is not None:
                 count, gain = self._best(guess, rows, expected)

@@ -36,6 +36,9 @@ class Guess:
     tokens: list[int]
     chances: list[float]
 
+    def first(self, count: int) -> "Guess":
+        return Guess(self.tokens[:count], self.chances[:count])
+
 
 class Lookup:
     """The index of one sequence, which follows its `tokens` as they grow.

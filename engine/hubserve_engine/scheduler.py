@@ -1,7 +1,7 @@
 """Who runs, what is in the next step, and who has to make room. Pure policy: no clock, no backend.
 
 Sequences wait in the order of their arrival. A running one holds a slot of the backend. A step
-takes one token of every sequence that writes, then prompt tokens in order of arrival, up to a
+takes what every sequence has just written, then prompt tokens in order of arrival, up to a
 budget. One whose beginning another is about to read waits for that, and reads the rest alone. When
 memory runs out the youngest gives its slot back and waits again, so that no one fails.
 """
@@ -206,15 +206,22 @@ class Scheduler:
         return need <= self._capacity
 
     def plan(self, prefill_budget: int) -> list[Work]:
-        """The next step: every writing sequence, then about `prefill_budget` prompt tokens.
+        """The next step: a token of every writing sequence, then about `prefill_budget` tokens of
+        what those had to write behind theirs, and of prompts.
 
         A budget below the smallest chunk counts as that.
         """
-        works = [Work(s, 1, last=True) for s in self._running if s.uncached == 1]
-        room = self._max_batch - len(works)
+        works = []
+        writing = [s for s in self._running if s.writes]
+        room = self._max_batch - len(writing)
         budget = min(max(prefill_budget, self._smallest), room)
+        for sequence in writing:
+            count = min(sequence.uncached, 1 + budget)
+            works.append(Work(sequence, count, last=count == sequence.uncached))
+            budget -= count - 1
+            room -= count - 1
         for sequence in self._running:
-            if sequence.uncached == 1:
+            if sequence.writes:
                 continue
             count = self._chunk(sequence, budget, room)
             if not count:

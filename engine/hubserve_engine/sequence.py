@@ -10,7 +10,7 @@ from hubserve_engine.lookup import Lookup
 from hubserve_engine.marks import lasting
 from hubserve_engine.radix_tree import Tokens
 from hubserve_engine.transcript import Transcript
-from hubserve_engine.types import CacheTier, FinishReason, Sampler
+from hubserve_engine.types import CacheTier, FinishReason, Guide, Sampler
 
 
 class Sequence:
@@ -21,7 +21,7 @@ class Sequence:
     own may serve them. `reused` is how much was there when it began, None before that, and `tier`
     where. `pauses` are the lengths at which the reading of its prompt is to halt for a moment, in
     order; `marks` those to which its slot can be cut back though its state has no past, and
-    `floor` the least other one.
+    `floor` the least other one. The last `forced` tokens had to follow the one before them.
     """
 
     def __init__(
@@ -32,6 +32,7 @@ class Sequence:
         sampler: Sampler,
         transcript: Transcript,
         limit: int,
+        guide: Guide | None = None,
         reuse: bool = True,
         pauses: Iterable[int] = (),
     ) -> None:
@@ -41,6 +42,8 @@ class Sequence:
         self.sampler = sampler
         self.transcript = transcript
         self.limit = limit
+        self.guide = guide
+        self.forced = 0
         self.reuse = reuse
         self.pauses = sorted(set(pauses))
         self.marks: tuple[int, ...] = ()
@@ -56,8 +59,13 @@ class Sequence:
 
     @property
     def uncached(self) -> int:
-        """Tokens that the next steps must read before one can be sampled; 1 while it writes."""
+        """Tokens that the next steps must read before one can be sampled."""
         return len(self.tokens) - self.cached
+
+    @property
+    def writes(self) -> bool:
+        """Whether all that is left to read is what it wrote in the last step."""
+        return self.uncached <= 1 + self.forced
 
     @property
     def array(self) -> Tokens:

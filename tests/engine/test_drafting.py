@@ -4,6 +4,7 @@ import random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.guides import RuleGuide
 from tests.support.sequences import sequence
 
 from hubserve_engine.backends.base import Capabilities
@@ -121,3 +122,10 @@ def test_neither_rows_nor_limits_are_overrun(each: list[tuple[int, int]], spare:
     assert sum(map(len, chosen)) <= spare
     for one, guesses in zip(sequences, chosen, strict=True):
         assert len(one.tokens) + len(guesses) + 1 <= one.limit
+
+
+def test_nothing_is_guessed_that_the_guide_does_not_let_come() -> None:
+    one = sequence([*TEXT, *TEXT[:20]])
+    one.guide = RuleGuide(5000, lambda accepted: range(1000, 1025))
+    (guesses,) = flat(drafter()).choose([one])
+    assert guesses == TEXT[20:25]

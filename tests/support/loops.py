@@ -40,6 +40,7 @@ class Bench:
         for slot in range(backend.capabilities.slots):
             backend.remove(slot)
         self.intake = intake(backend)
+        self.vocabulary = backend.loaded.vocabulary
         self.keeper = keeper or Keeper(backend, max_gap=MAX_GAP, kept=MUCH)
         self.loop = Loop(backend, self._send, pace=Pace(beside=MAX_GAP), keeper=self.keeper)
         self.steps: list[Step] = []

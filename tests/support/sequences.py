@@ -12,6 +12,9 @@ class NoSampler:
 
     closed = False
 
+    def accept(self, token: int) -> None:
+        pass
+
     def close(self) -> None:
         self.closed = True
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hubserve_engine.types import CacheType, Sampler, Sampling, TokenLogprob
+from hubserve_engine.types import CacheType, Guide, Sampler, Sampling, TokenLogprob
 
 
 class NoRoom(Exception):
@@ -90,6 +90,8 @@ class Chunk:
     With a `sampler`, a token is sampled after the last one, with `logprobs` alternatives (None: no
     probabilities at all). The last `drafts` tokens are guesses: the sampler chooses after the last
     token that is known, and as long as its choice is the guess that follows, after that one too.
+    It chooses among what the `guide` allows, which accepts each token that was chosen. Where one
+    token alone is allowed, that is taken, and no random number with it.
     """
 
     slot: int
@@ -98,12 +100,13 @@ class Chunk:
     sampler: Sampler | None = None
     logprobs: int | None = None
     drafts: int = 0
+    guide: Guide | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A token that a chunk's sampler chose. `broken`: it had to choose where no token has a finite
-    logit, so the token means nothing."""
+    """A token that a chunk's sampler chose. `broken`: it had to choose where no token that may come
+    has a finite logit, so the token means nothing."""
 
     token: int
     logprob: TokenLogprob | None = None
@@ -159,7 +162,8 @@ class Backend(Protocol):
     def collect(self) -> list[list[Sampled]]:
         """End the step: the tokens sampled for each chunk that has a sampler, in their order.
 
-        There is one more than there were right guesses, but none after a token that ends an answer.
+        There is one more than there were right guesses, but none after a token that ends an answer,
+        or with which the guide is done.
         The slot holds all guesses, so `truncate` has to take the wrong ones back.
         """
         ...
@@ -216,6 +220,8 @@ def verify(
     for row, guess in enumerate(chunk.tokens[len(chunk.tokens) - chunk.drafts :], 1):
         token = sampled[-1].token
         if token != guess or token in end_tokens or sampled[-1].broken:
+            break
+        if chunk.guide is not None and chunk.guide.done:
             break
         sampled.append(sample(row))
     return sampled

@@ -28,7 +28,7 @@ from hubserve_engine.backends.base import (
 )
 from hubserve_engine.backends.scripted_slot import Kind, Slot
 from hubserve_engine.errors import LoadError
-from hubserve_engine.types import Sampler, Sampling, TokenLogprob, TokenProbability
+from hubserve_engine.types import Guide, Sampler, Sampling, TokenLogprob, TokenProbability
 
 _SPECIAL = ("<|im_start|>", "<|im_end|>", "<think>", "</think>")
 _SPECIAL_TEXT = re.compile(f"({'|'.join(map(re.escape, _SPECIAL))})")
@@ -78,17 +78,41 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _ScriptedSampler:
     """What is to be said after one prompt, token by token."""
 
-    def __init__(self, prompt: Sequence[int], rule: Rule, reply: Iterator[int]) -> None:
+    def __init__(
+        self, prompt: Sequence[int], rule: Rule, reply: Iterator[int], numbers: random.Random
+    ) -> None:
         self.tokens = list(prompt)
         self.rule = rule
         self._reply = reply
+        self._next: int | None = None
+        self._numbers = numbers
         self.closed = False
 
-    def next(self) -> int:
+    def sample(self, guide: Guide | None) -> int | None:
+        """The next token of the script, or else any that may come; None if there is none."""
         assert not self.closed, "sampling after close"
-        token = next(self._reply)
-        self.tokens.append(token)
+        token = self._coming()
+        mask = guide.mask() if guide is not None else None
+        if mask is not None and not mask[token // 8] >> token % 8 & 1:
+            allowed = [t for t in range(_VOCABULARY) if mask[t // 8] >> t % 8 & 1]
+            if not allowed:
+                return None
+            if len(allowed) == 1:
+                (token,) = allowed
+            else:
+                token = _END if _END in allowed else self._numbers.choice(allowed)
+        self.accept(token)
         return token
+
+    def accept(self, token: int) -> None:
+        if token == self._coming():
+            self._next = None
+        self.tokens.append(token)
+
+    def _coming(self) -> int:
+        if self._next is None:
+            self._next = next(self._reply, _END)
+        return self._next
 
     def close(self) -> None:
         self.closed = True
@@ -156,11 +180,11 @@ class ScriptedBackend:
         text = b"".join(self.piece(t) for t in prompt).decode("utf-8", "replace")
         echo = Rule(say=text.rpartition("user\n")[2].partition("assistant\n")[0].strip())
         rule = next((r for r in self._script.rules if r.when in text), echo)
-        return _ScriptedSampler(prompt, rule, self._reply(rule, sampling))
-
-    def _reply(self, rule: Rule, sampling: Sampling) -> Iterator[int]:
-        yield from self.tokenize(rule.say, add_special=False, parse_special=True)
         numbers = random.Random(sampling.seed if sampling.temperature > 0 else 0)
+        return _ScriptedSampler(prompt, rule, self._reply(rule, sampling, numbers), numbers)
+
+    def _reply(self, rule: Rule, sampling: Sampling, numbers: random.Random) -> Iterator[int]:
+        yield from self.tokenize(rule.say, add_special=False, parse_special=True)
         for _ in range(rule.letters):
             yield numbers.choice(_LETTERS)
         if rule.then == "die":
@@ -206,7 +230,11 @@ class ScriptedBackend:
         known = chunk.position + len(chunk.tokens) - chunk.drafts + row
         held = self._slots[chunk.slot].tokens[:known]
         assert held == sampler.tokens, "a slot holds something else"
-        token = sampler.next()
+        token = sampler.sample(chunk.guide)
+        if token is None:
+            return Sampled(0, broken=True)
+        if chunk.guide is not None:
+            chunk.guide.accept(token)
         if chunk.logprobs is None:
             return Sampled(token)
         chosen = TokenProbability(token, self.piece(token, special=True), 0.0)

@@ -6,10 +6,15 @@ from hubserve_engine.backends.base import Backend, Sampled
 from hubserve_engine.errors import EngineError
 from hubserve_engine.scheduler import Scheduler, Work
 from hubserve_engine.sequence import Sequence
-from hubserve_engine.types import Delta, Finished, FinishReason
+from hubserve_engine.types import Delta, Finished, FinishReason, TokenLogprob
 from hubserve_engine.worker.failures import failure
 from hubserve_engine.worker.generation import Generation
 from hubserve_engine.worker.protocol import Failed, Item, Step
+
+_NO_TOKEN = (
+    "The model gave no token a finite probability. Its file may be damaged, or the 'logit_bias' of"
+    " this request may forbid all of its tokens, or all that its constraint allows."
+)
 
 
 class Answers:
@@ -64,19 +69,42 @@ class Answers:
         if any(each.broken for each in sampled):
             self._fail(self._owners[sequence])
             return
-        right, reason = 0, self._accept(sequence, sampled[0], now)
+        sequence.forced = 0
+        right, reason = 0, self._accept(sequence, sampled[0].token, now, sampled[0].logprob)
         for each in sampled[1:]:
             if reason is not None:
                 break
             right += 1
             sequence.cached += 1
-            reason = self._accept(sequence, each, now)
+            reason = self._accept(sequence, each.token, now, each.logprob)
         if work.drafts:
             self._owners[sequence].guessed(len(work.drafts), right)
         if right < len(work.drafts):
             self._take_back(sequence)
+        if reason is None:
+            reason = self._follow(sequence, now)
+        if reason == "length" and sequence.guide is not None and sequence.guide.done:
+            reason = "stop"  # it is complete all the same
         if reason is not None:
             self.finish(sequence, reason)
+
+    def _follow(self, sequence: Sequence, now: float) -> FinishReason | None:
+        """Write what must come next in a choice, or end it if that is nothing.
+
+        Where probabilities are wanted the model is asked for each token, though it has no choice.
+        """
+        guide = sequence.guide
+        if guide is None:
+            return None
+        wanted = self._owners[sequence].request.logprobs is not None
+        for token in () if wanted else guide.forced():
+            guide.accept(token)
+            sequence.sampler.accept(token)
+            sequence.forced += 1
+            reason = self._accept(sequence, token, now)
+            if reason is not None:
+                return reason
+        return "stop" if guide.done else None
 
     def _take_back(self, sequence: Sequence) -> None:
         """Cut its slot back to the tokens that are its own."""
@@ -85,9 +113,10 @@ class Answers:
             self._backend.remove(sequence.slot)
             sequence.hold(0)  # it is read again
 
-    def _accept(self, sequence: Sequence, sampled: Sampled, now: float) -> FinishReason | None:
+    def _accept(
+        self, sequence: Sequence, token: int, now: float, logprob: TokenLogprob | None = None
+    ) -> FinishReason | None:
         """One more token of a choice; why it is the last one, if it is."""
-        token = sampled.token
         generation, transcript = self._owners[sequence], sequence.transcript
         generation.sampled(now)
         sequence.tokens.append(token)
@@ -95,7 +124,7 @@ class Answers:
             transcript.end()
             return "stop"
         piece = self._backend.piece(token, special=token in self._preserved)
-        self._tell(generation, transcript.feed(piece, sampled.logprob))
+        self._tell(generation, transcript.feed(piece, logprob))
         if transcript.stop is not None or len(sequence.tokens) >= sequence.limit:
             return "length"
         return None
@@ -129,11 +158,9 @@ class Answers:
         for sequence in generation.choices:
             if sequence.finish_reason is None:
                 self._end(sequence, keep=False)
-        error = EngineError(
-            "The model gave no token a finite probability. Its file may be damaged, or the"
-            " 'logit_bias' of this request may forbid all of its tokens."
-        )
-        self._send(failure(generation.id, error))
+        guides = [sequence.guide for sequence in generation.choices if sequence.guide is not None]
+        reason = next((guide.error for guide in guides if guide.error is not None), _NO_TOKEN)
+        self._send(failure(generation.id, EngineError(reason)))
 
     def _end(self, sequence: Sequence, *, keep: bool = True) -> None:
         slot = self._scheduler.finish(sequence, keep=keep and sequence.reuse)

@@ -187,7 +187,7 @@ class Loop:
     @property
     def _writing(self) -> bool:
         """Whether a stream runs that would be held up."""
-        return any(s.uncached == 1 for s in self._scheduler.running)
+        return any(s.writes for s in self._scheduler.running)
 
     def _evict(self) -> bool:
         """Give up a kept prefix; False if there is none."""
@@ -215,14 +215,15 @@ class Loop:
             sequence.sampler if work.last else None,
             self._answers.owner(sequence).request.logprobs,
             len(work.drafts),
+            sequence.guide,
         )
 
     def _observe(self, works: list[Work], seconds: float) -> None:
-        read = sum(work.count for work in works if work.count > 1)
+        read = sum(work.count for work in works if not work.sequence.writes)
         self._pace.observe(read, seconds)
         tokens = sum(work.count + len(work.drafts) for work in works)
         self._backend.use_threads(self._crew.observe(tokens, seconds))
-        if not read:
+        if all(work.count == 1 for work in works):
             drafts = sum(len(work.drafts) for work in works)
             self._drafter.cost.observe(len(works) + drafts, seconds, guessed=drafts > 0)
 

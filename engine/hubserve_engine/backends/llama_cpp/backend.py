@@ -21,7 +21,8 @@ from hubserve_engine.backends.llama_cpp.context import Context, Row
 from hubserve_engine.backends.llama_cpp.logprobs import token_logprob
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
-from hubserve_engine.types import Sampling
+from hubserve_engine.backends.masks import Tokens, restrict
+from hubserve_engine.types import Guide, Sampling
 
 _FORBIDDEN = float("-inf")
 _MIN_CHUNK = 8
@@ -137,20 +138,40 @@ class LlamaCppBackend:
         raw = logits.copy() if chunk.logprobs is not None else None
         if sampler.edits:
             sampler.edit(logits)
-        token = self._choose(sampler, logits, row)
-        if not isfinite(logits[token]):
-            return Sampled(token, broken=True)
+        token = self._choose(sampler, logits, row, chunk.guide)
+        if token is None:
+            return Sampled(0, broken=True)
         sampler.accept(token)
+        if chunk.guide is not None:
+            chunk.guide.accept(token)
         if raw is None or chunk.logprobs is None:
             return Sampled(token)
         return Sampled(token, token_logprob(raw, token, chunk.logprobs, self.piece))
 
-    def _choose(self, sampler: ChainSampler, logits: Row, row: int) -> int:
+    def _choose(
+        self, sampler: ChainSampler, logits: Row, row: int, guide: Guide | None
+    ) -> int | None:
+        """None where no token that may come has a finite logit."""
+        few = restrict(logits, guide) if guide is not None else None
+        if few is not None:
+            return self._choose_among(sampler, logits, few)
         if sampler.greedy:
-            return int(logits.argmax())
-        if 0 < sampler.top_k <= candidates.MOST and len(logits) >= candidates.SMALLEST:
-            return self._candidates.sample(sampler.chain, logits, sampler.top_k)
-        return int(llama.llama_sampler_sample(sampler.chain, self._context.handle, row))
+            token = int(logits.argmax())
+        elif 0 < sampler.top_k <= candidates.MOST and len(logits) >= candidates.SMALLEST:
+            token = self._candidates.sample(sampler.chain, logits, sampler.top_k)
+        else:
+            token = int(llama.llama_sampler_sample(sampler.chain, self._context.handle, row))
+        return token if isfinite(logits[token]) else None
+
+    def _choose_among(self, sampler: ChainSampler, logits: Row, tokens: Tokens) -> int | None:
+        if len(tokens) == 1:
+            return int(tokens[0])
+        values = logits[tokens]
+        if not isfinite(values.max(initial=_FORBIDDEN)):
+            return None  # llama.cpp would end the process
+        if sampler.greedy:
+            return int(tokens[values.argmax()])
+        return self._candidates.among(sampler.chain, logits, tokens)
 
     def truncate(self, slot: int, length: int) -> bool:
         return self._context.truncate(slot, length)

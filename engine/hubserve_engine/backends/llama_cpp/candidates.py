@@ -41,9 +41,13 @@ class Candidates:
     def sample(self, chain: Any, row: Row, top_k: int) -> int:
         """What `chain`, which begins with `top_k` (1 to `MOST`), samples from `row`."""
         tokens = self.likeliest(row, top_k)
-        count = len(tokens)
-        if not count:  # no number in the row, so nothing is likelier than anything else
+        if not len(tokens):  # no number in the row, so nothing is likelier than anything else
             return int(row.argmax())
+        return self.among(chain, row, tokens)
+
+    def among(self, chain: Any, row: Row, tokens: npt.NDArray[np.int64]) -> int:
+        """What `chain` samples from these tokens of `row`, of which one has a finite logit."""
+        count = len(tokens)
         self._ids[:count] = tokens
         self._logits[:count] = row[tokens]
         array = llama.llama_token_data_array(self._pointer, count, -1, False)
