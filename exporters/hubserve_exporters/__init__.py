@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hubserve_exporters.export import Exported, export_gguf
     from hubserve_exporters.export_config import GGUFExportConfig
     from hubserve_exporters.gguf_reader import GGUFReader
+    from hubserve_exporters.restore import Restored, restore_checkpoint
     from hubserve_exporters.state_dict import load_gguf_state_dict
 
 _PUBLIC = {
@@ -18,8 +19,10 @@ _PUBLIC = {
     "Exported": "export",
     "GGUFExportConfig": "export_config",
     "GGUFReader": "gguf_reader",
+    "Restored": "restore",
     "export_gguf": "export",
     "load_gguf_state_dict": "state_dict",
+    "restore_checkpoint": "restore",
 }
 
 __all__ = [
@@ -27,8 +30,10 @@ __all__ = [
     "Exported",
     "GGUFExportConfig",
     "GGUFReader",
+    "Restored",
     "export_gguf",
     "load_gguf_state_dict",
+    "restore_checkpoint",
 ]
 
 

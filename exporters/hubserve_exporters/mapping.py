@@ -1,7 +1,7 @@
 """The rules of a family, brought together with the tensors that are really there."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from hubserve_exporters.architectures.base import Architecture
@@ -12,6 +12,7 @@ from hubserve_exporters.operations import Operation, Stack
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
 _PLACE = re.compile(r"\{(layer|expert)\}")
+_OUTSIDE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,10 @@ def _apply_rules(
     made: set[str] = set()
     for place, one in enumerate(rules):
         for layer in found.layers(one):
+            if layer != _OUTSIDE and layer not in _layers(one, architecture):
+                continue
             sources = found.sources(one, layer)
-            if sources is None or (one.layers is not None and layer not in one.layers):
+            if sources is None:
                 continue
             taken.update(sources)
             targets = tuple(_fill(target, layer + one.offset) for target in one.targets)
@@ -99,9 +102,9 @@ class _Found:
             self._by_pattern.setdefault(_NUMBER.sub("{}", name), {})[numbers] = name
 
     def layers(self, one: Rule) -> list[int]:
-        """The layers that have the first source; a tensor outside of all layers counts as -1."""
+        """The layers that have the first source; one outside of all layers counts as _OUTSIDE."""
         members = self._by_pattern.get(_PLACE.sub("{}", one.sources[0]), {})
-        return sorted({numbers[0] if numbers else -1 for numbers in members})
+        return sorted({numbers[0] if numbers else _OUTSIDE for numbers in members})
 
     def sources(self, one: Rule, layer: int) -> tuple[str, ...] | None:
         """The names of all sources in a layer; None if one of them is missing."""
@@ -125,6 +128,10 @@ class _Found:
         return tuple(names)
 
 
+def _layers(one: Rule, architecture: Architecture) -> Container[int]:
+    return range(architecture.layers) if one.layers is None else one.layers
+
+
 def _fill(pattern: str, layer: int) -> str:
     return pattern.replace("{layer}", str(layer))
 
@@ -145,7 +152,7 @@ def _refuse_missing(rules: Sequence[Rule], made: set[str], family: Architecture)
         if not one.required:
             continue
         for target in one.targets:
-            layers = range(family.layers) if one.layers is None else one.layers
+            layers = _layers(one, family)
             for layer in range(family.layers) if "{layer}" in target else (0,):
                 if layer in layers and _fill(target, layer + one.offset) not in made:
                     raise ExportError(

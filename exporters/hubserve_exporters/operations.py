@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hubserve_exporters.encoding import widened
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.tensor import Array, Tensor
 
@@ -72,7 +73,7 @@ class Permute(_Rows):
     heads: int
 
     def order(self, rows: int) -> Index:
-        _divides(rows, 2 * self.heads, "heads with two halves")
+        _divides(rows, 2 * self.heads, "halves of heads")
         return np.arange(rows).reshape(self.heads, 2, -1).swapaxes(1, 2).reshape(-1)
 
 
@@ -319,11 +320,12 @@ def _each(tensor: Tensor, function: Callable[[Array], Array]) -> Tensor:
 def _computed(
     tensor: Tensor, function: Callable[[NDArray[np.float32]], NDArray[np.float32]]
 ) -> Tensor:
-    return Tensor(
-        tensor.shape,
-        np.dtype(np.float32),
-        lambda start, stop: function(tensor.read(start, stop).astype(np.float32)),
-    )
+    def read(start: int, stop: int) -> Array:
+        # What overflows is seen where numbers are encoded: they have to be finite there.
+        with np.errstate(all="ignore"):
+            return function(widened(tensor.read(start, stop)))
+
+    return Tensor(tensor.shape, np.dtype(np.float32), read)
 
 
 def _divides(length: int, parts: int, what: str) -> None:

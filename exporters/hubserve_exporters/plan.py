@@ -116,7 +116,6 @@ def plan_export(checkpoint: Checkpoint, config: GGUFExportConfig) -> Plan:
         config.keep_mtp,
         {name: SourceTensor(stored.dtype, stored.shape) for name, stored in kept.items()},
         mapped.dropped,
-        {},
     )
     metadata |= source_metadata(checkpoint, source) | ledger
     return Plan(mapped, tuple(tensors), metadata, tuple(warnings))

@@ -104,6 +104,19 @@ def open_tensor(stored: StoredTensor) -> Tensor:
     return Tensor(stored.shape, dtype, read)
 
 
+def encode_directory(tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> bytes:
+    """The bytes before the tensors, each of which has a type and a shape; they follow in order."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, (dtype, shape) in tensors.items():
+        begin, end = end, end + prod(shape) * _DTYPES[dtype].itemsize
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": (begin, end)}
+    text = json.dumps(header).encode()
+    # The tensors begin at a multiple of eight bytes.
+    text += b" " * (-len(text) % 8)
+    return _LENGTH.pack(len(text)) + text
+
+
 class _Fault(Exception):
     """What is wrong with the file, as the end of a sentence."""
 

@@ -8,18 +8,19 @@ llama.cpp ignores keys that it does not know. There are, below `hubserve.`:
     hubserve.tensors             JSON: type and shape of every tensor, by its name there; deflated
     hubserve.dropped             the names of those that were left out on purpose
     hubserve.file.NAME           the small files beside the weights, deflated
+    hubserve.missing             the names of those that were too large for that
     hubserve.ledger.TENSOR...    see `ledger`
 """
 
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubserve_exporters.checkpoint import Checkpoint
+from hubserve_exporters.checkpoint import MAX_TEXT_BYTES, Checkpoint
 from hubserve_exporters.config import Config, merged
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf.metadata import Metadata
@@ -62,7 +63,8 @@ class Source:
     keep_mtp: bool
     tensors: Mapping[str, SourceTensor]
     dropped: tuple[str, ...]
-    files: Mapping[str, bytes]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
     @property
     def config(self) -> Config:
@@ -83,13 +85,18 @@ def source_metadata(checkpoint: Checkpoint, source: Source) -> dict[str, Value]:
     if source.dropped:
         keys[f"{PREFIX}dropped"] = source.dropped
     left = MAX_KEPT_BYTES
+    missing = []
     for name in FILES:
         if (path := checkpoint.file(name)) is None:
             continue
-        packed = _deflate(path.read_bytes())
-        if packed.size <= left:
+        packed = _deflate(path.read_bytes()) if path.stat().st_size <= MAX_TEXT_BYTES else None
+        if packed is not None and packed.size <= left:
             left -= packed.size
             keys[f"{PREFIX}file.{name}"] = packed
+        else:
+            missing.append(name)
+    if missing:
+        keys[f"{PREFIX}missing"] = missing
     return keys
 
 
@@ -127,6 +134,7 @@ def read_source(metadata: Metadata) -> Source:
         tensors,
         tuple(metadata.strings(f"{PREFIX}dropped") or ()),
         files,
+        tuple(metadata.strings(f"{PREFIX}missing") or ()),
     )
 
 

@@ -28,10 +28,15 @@ def load_gguf_state_dict(path: str | os.PathLike[str]) -> dict[str, Array]:
 
 def restored(reader: GGUFReader, source: Source) -> Iterator[tuple[str, Array]]:
     """The tensors, one after another; see `load_gguf_state_dict`."""
-    shapes = {name: tensor.shape for name, tensor in source.tensors.items()}
-    mapped = map_tensors(find(source.architecture), source.config, shapes, keep_mtp=source.keep_mtp)
-    for group in mapped.groups:
+    for group in groups_of(source):
         yield from _undone(group, reader, source)
+
+
+def groups_of(source: Source) -> tuple[Group, ...]:
+    """What became what, worked out as it was for the export."""
+    shapes = {name: tensor.shape for name, tensor in source.tensors.items()}
+    family = find(source.architecture)
+    return map_tensors(family, source.config, shapes, keep_mtp=source.keep_mtp).groups
 
 
 def _undone(group: Group, reader: GGUFReader, source: Source) -> Iterator[tuple[str, Array]]:

@@ -1,0 +1,89 @@
+"""A GGUF file becomes the checkpoint that it was made from, as transformers loads it."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+from hubserve_exporters.checkpoint import WEIGHTS
+from hubserve_exporters.encoding import rounded
+from hubserve_exporters.errors import ExportError
+from hubserve_exporters.gguf_reader import GGUFReader
+from hubserve_exporters.safetensors_file import encode_directory, numpy_dtype
+from hubserve_exporters.source import Source, read_source
+from hubserve_exporters.state_dict import groups_of, restored
+
+Report = Callable[[int, int], None]
+"""Takes how many bytes are written, and how many there will be."""
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What came of it; `notes` are sentences on what the checkpoint had, and the file has not."""
+
+    folder: Path
+    files: tuple[str, ...]
+    tensors: int
+    notes: tuple[str, ...]
+
+
+def restore_checkpoint(
+    path: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    report: Report = lambda written, total: None,
+) -> Restored:
+    """Writes config.json, the tokenizer's files and the weights into a new folder.
+
+    Every tensor has the type that it had in the checkpoint: bit for bit its numbers, where the
+    file's type holds them, else the nearest to those of the file. Raises ExportError, with the next
+    step, if `export_gguf` did not write the file or the folder is there; GGUFError and OSError if
+    the file cannot be read. The folder has its name only when all is in it.
+    """
+    target = Path(folder)
+    if target.exists():
+        raise ExportError(f"{target} is there already; name a folder that is not.")
+    aside = target.with_name(f"{target.name}.partial")
+    with GGUFReader(path) as reader:
+        source = read_source(reader.metadata)
+        try:
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir(parents=True)
+            for name, data in source.files.items():
+                (aside / name).write_bytes(data)
+            _write_weights(aside / WEIGHTS, reader, source, report)
+            aside.rename(target)
+        except OSError as error:
+            raise ExportError(f"{target} cannot be written: {error.strerror}.") from error
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    return Restored(target, (*source.files, WEIGHTS), len(source.tensors), tuple(_notes(source)))
+
+
+def _write_weights(path: Path, reader: GGUFReader, source: Source, report: Report) -> None:
+    names = [name for group in groups_of(source) for name in group.sources]
+    entries = {name: (source.tensors[name].dtype, source.tensors[name].shape) for name in names}
+    total = sum(prod(shape) * numpy_dtype(dtype).itemsize for dtype, shape in entries.values())
+    written = 0
+    with path.open("wb") as file:
+        file.write(encode_directory(entries))
+        for name, values in restored(reader, source):
+            written += file.write(rounded(values, numpy_dtype(entries[name][0])).tobytes())
+            report(written, total)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _notes(source: Source) -> list[str]:
+    notes = []
+    if source.dropped:
+        more = len(source.dropped) - _NAMED
+        listing = ", ".join(source.dropped[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        notes.append(f"The export left out {listing}: they are not restored.")
+    if source.missing:
+        notes.append(
+            f"{', '.join(source.missing)} did not fit into the file; take them from the original."
+        )
+    return notes

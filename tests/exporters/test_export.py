@@ -1,0 +1,183 @@
+"""From a checkpoint to a file, from end to end."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from filelock import FileLock
+from safetensors.numpy import load_file, save_file
+from tests.support.checkpoints import checkpoint
+
+from hubserve_exporters import Exported, ExportError, GGUFExportConfig, GGUFReader, export_gguf
+from hubserve_exporters.checkpoint import WEIGHTS
+
+
+def export(folder: Path, out_path: Path, **options: Any) -> Exported:
+    options = {"tokenizer": "none", "check": "none", **options}
+    return export_gguf(folder, GGUFExportConfig(out_path, **options))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A checkpoint that a test may change."""
+    return shutil.copytree(checkpoint("llama"), tmp_path / "checkpoint")
+
+
+def change_config(folder: Path, **values: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def change_weights(folder: Path, **values: Any) -> dict[str, Any]:
+    """Replaces tensors (None takes one away), and gives all of them."""
+    weights = {**load_file(folder / WEIGHTS), **values}
+    weights = {name: value for name, value in weights.items() if value is not None}
+    save_file(weights, folder / WEIGHTS)
+    return weights
+
+
+def test_the_file_says_what_is_in_it(tmp_path: Path) -> None:
+    done = export(checkpoint("llama"), tmp_path / "it.gguf", dtype="f16", name="It")
+    assert done.files == (tmp_path / "it.gguf",)
+    assert done.size == done.files[0].stat().st_size
+    assert done.types.keys() == {"F16", "F32"}
+    assert done.architecture == "llama"
+    with GGUFReader(done.files[0]) as reader:
+        assert reader.metadata["general.name"] == "It"
+        assert reader.metadata["general.file_type"] == 1
+        assert reader.metadata["llama.block_count"] == 2
+        assert reader.metadata["llama.attention.head_count_kv"] == 2
+        assert reader.tensors["token_embd.weight"].shape == (64, 288)
+        assert reader.tensor("output_norm.weight").dtype == np.float32
+
+
+def test_progress_ends_at_all_of_it(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    config = GGUFExportConfig(tmp_path / "it.gguf", tokenizer="none", check="none")
+    export_gguf(checkpoint("llama"), config, lambda written, total: seen.append((written, total)))
+    assert [written for written, _ in seen] == sorted(written for written, _ in seen)
+    assert seen[-1][0] == seen[-1][1]
+
+
+@pytest.mark.parametrize("source", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_the_type_is_that_of_the_checkpoint_unless_one_is_named(
+    source: Any, folder: Path, tmp_path: Path
+) -> None:
+    weights = load_file(folder / WEIGHTS)
+    save_file({name: value.astype(source) for name, value in weights.items()}, folder / WEIGHTS)
+    export(folder, tmp_path / "it.gguf")
+    with GGUFReader(tmp_path / "it.gguf") as reader:
+        assert reader.tensor("token_embd.weight").dtype == source
+
+
+def test_halves_end_where_half_precision_ends(folder: Path, tmp_path: Path) -> None:
+    embedding = load_file(folder / WEIGHTS)["model.embed_tokens.weight"]
+    embedding[0, :2] = 1e6, -1e6
+    change_weights(folder, **{"model.embed_tokens.weight": embedding})
+    export(folder, tmp_path / "it.gguf", dtype="f16")
+    with GGUFReader(tmp_path / "it.gguf") as reader:
+        assert reader.tensor("token_embd.weight")[0, :2].tolist() == [65504, -65504]
+
+
+def test_a_large_file_is_written_in_parts(tmp_path: Path) -> None:
+    done = export(checkpoint("llama"), tmp_path / "it.gguf", dtype="f32", split_max_size=200_000)
+    assert [path.name for path in done.files] == [
+        f"it-{number}-of-00003.gguf" for number in ("00001", "00002", "00003")
+    ]
+    with GGUFReader(done.files[1]) as reader:
+        assert reader.metadata["split.count"] == 3
+        assert len(reader.tensors) == 21
+
+
+def test_a_file_that_was_there_is_replaced_at_the_end(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "it.gguf"
+    path.write_text("old")
+    change_weights(folder, **{"model.norm.weight": np.full(64, np.nan, np.float32)})
+    with pytest.raises(ExportError, match=r"'model.norm.weight'.*infinite or none"):
+        export(folder, path)
+    assert path.read_text() == "old"
+    assert {found.name for found in tmp_path.iterdir()} == {"checkpoint", "it.gguf"}
+    export(checkpoint("llama"), path)
+    assert path.read_bytes()[:4] == b"GGUF"
+
+
+def test_what_a_killed_export_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    left = tmp_path / "it.gguf.partial"
+    left.mkdir()
+    (left / "it.gguf").write_text("half")
+    export(checkpoint("llama"), tmp_path / "it.gguf")
+    assert [found.name for found in tmp_path.iterdir()] == ["it.gguf"]
+
+
+def test_two_exports_to_one_path_do_not_mix(tmp_path: Path) -> None:
+    folder = tmp_path / "it.gguf.partial"
+    folder.mkdir()
+    with (
+        FileLock(folder / "lock"),
+        pytest.raises(ExportError, match=r"Another export to .* is running"),
+    ):
+        export(checkpoint("llama"), tmp_path / "it.gguf")
+    assert folder.is_dir()
+
+
+def test_a_tied_output_that_is_a_copy_is_left_out(folder: Path, tmp_path: Path) -> None:
+    change_config(folder, tie_word_embeddings=True)
+    weights = load_file(folder / WEIGHTS)
+    change_weights(folder, **{"lm_head.weight": weights["model.embed_tokens.weight"]})
+    export(folder, tmp_path / "it.gguf")
+    with GGUFReader(tmp_path / "it.gguf") as reader:
+        assert "output.weight" not in reader.tensors
+        assert list(reader.metadata.strings("hubserve.dropped") or ()) == ["lm_head.weight"]
+
+
+REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"architectures": ["NoSuchForCausalLM"]}, {}, "'NoSuchForCausalLM' cannot be exported"),
+    ({"architectures": ["LlamaForCausalLMs"]}, {}, "did you mean LlamaForCausalLM"),
+    ({"architectures": []}, {}, "names 0 architectures"),
+    ({"hidden_act": "gelu"}, {}, "'hidden_act' is 'gelu'"),
+    ({"num_hidden_layers": "two"}, {}, "'num_hidden_layers' is 'two'; it has to be a whole number"),
+    ({"num_hidden_layers": 3}, {}, r"lacks 'model.layers.2.input_layernorm.weight'"),
+    ({"num_hidden_layers": 1}, {}, r"'model.layers.1.*' and 8 more has no place .* \(1 layers\)"),
+    ({"num_attention_heads": 24}, {}, "q_proj.weight': its 128 rows do not divide"),
+    ({"max_position_embeddings": None}, {}, "has no 'max_position_embeddings'"),
+    ({"tie_word_embeddings": True}, {}, "the two differ"),
+    ({"rope_parameters": {"rope_type": "spiral"}}, {}, "the rope type 'spiral' is not known"),
+    ({"quantization_config": {"quant_method": "gptq"}}, {}, r"is quantized \(gptq\)"),
+    ({}, {"lm_head.weight": None}, "lacks 'lm_head.weight'"),
+    ({}, {"model.extra.weight": np.zeros(3, np.float32)}, "'model.extra.weight' has no place"),
+    ({}, {"model.empty.weight": np.zeros((0, 3), np.float32)}, "it is empty"),
+    (
+        {},
+        {"model.layers.0.self_attn.q_proj.qweight": np.zeros((2, 2), np.int32)},
+        "quantized .*GPTQ or AWQ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "weights", "message"), REFUSED, ids=lambda value: str(value))
+def test_what_cannot_be_right_is_refused_and_leaves_nothing(
+    config: dict[str, Any], weights: dict[str, Any], message: str, folder: Path, tmp_path: Path
+) -> None:
+    change_config(folder, **config)
+    change_weights(folder, **weights)
+    with pytest.raises(ExportError, match=message):
+        export(folder, tmp_path / "out" / "it.gguf")
+    assert not (tmp_path / "out").exists()
+
+
+def test_buffers_that_can_be_computed_are_left_out(folder: Path, tmp_path: Path) -> None:
+    change_weights(
+        folder, **{"model.layers.0.self_attn.rotary_emb.inv_freq": np.ones(16, np.float32)}
+    )
+    export(folder, tmp_path / "it.gguf")
+    with GGUFReader(tmp_path / "it.gguf") as reader:
+        assert len(reader.tensors) == 21
+
+
+def test_the_path_says_what_the_file_is(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"has to end in .gguf"):
+        export(checkpoint("llama"), tmp_path / "it.bin")
