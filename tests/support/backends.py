@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.checkpoints import checkpoint
 from tests.support.process import script
 
 from hubserve_engine import backends
@@ -17,7 +18,8 @@ SCRIPTED: dict[str, dict[str, Any]] = {
     "scripted-recurrent": {"recurrent": True},
     "scripted-window": {"window": 16},
 }
-NAMES = (*SCRIPTED, *LLAMA)
+TORCH = ("llama", "gemma3_text", "qwen3_5_text")
+NAMES = (*SCRIPTED, *LLAMA, *TORCH)
 GREEDY = Sampling(temperature=0.0)
 RULES: list[dict[str, Any]] = [
     {"when": "for ever", "letters": 30, "then": "repeat"},
@@ -41,6 +43,8 @@ def load(
     """One of `NAMES`; a script is written into the folder."""
     if name in SCRIPTED:
         kind, file = "scripted", script(folder, *RULES, **SCRIPTED[name])
+    elif name in TORCH:
+        kind, file = "transformers", checkpoint(name) / "config.json"
     else:
         kind, file = "llama_cpp", FIXTURES / f"{name}.gguf"
     config = BackendConfig(

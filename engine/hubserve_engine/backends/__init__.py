@@ -11,6 +11,10 @@ def find(name: str) -> Callable[[BackendConfig, Progress], Backend]:
         from hubserve_engine.backends.scripted import ScriptedBackend
 
         return ScriptedBackend
+    if name == "transformers":
+        from hubserve_engine.backends.transformers import TransformersBackend
+
+        return TransformersBackend
     from hubserve_engine.backends.llama_cpp import LlamaCppBackend
 
     return LlamaCppBackend

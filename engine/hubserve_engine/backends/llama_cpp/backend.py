@@ -15,13 +15,14 @@ from hubserve_engine.backends.base import (
     Sampled,
     verify,
 )
+from hubserve_engine.backends.edits import token_biases
 from hubserve_engine.backends.llama_cpp import candidates
 from hubserve_engine.backends.llama_cpp.candidates import Candidates
-from hubserve_engine.backends.llama_cpp.context import Context, Row
-from hubserve_engine.backends.llama_cpp.logprobs import token_logprob
+from hubserve_engine.backends.llama_cpp.context import Context
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
-from hubserve_engine.backends.masks import Tokens, restrict
+from hubserve_engine.backends.logprobs import token_logprob
+from hubserve_engine.backends.masks import Row, Tokens, restrict
 from hubserve_engine.types import Guide, Sampling
 
 _FORBIDDEN = float("-inf")
@@ -101,17 +102,12 @@ class LlamaCppBackend:
         return self._model.piece(token, special=special)
 
     def sampler(self, sampling: Sampling, prompt: Sequence[int]) -> ChainSampler:
-        biases = dict.fromkeys(self._suppressed, _FORBIDDEN)
-        if sampling.ignore_eos:
-            biases |= dict.fromkeys(self.end_tokens, _FORBIDDEN)
-        for what, bias in sampling.logit_bias:
-            tokens = (
-                [what]
-                if isinstance(what, int)
-                else self.tokenize(what, add_special=False, parse_special=True)
-            )
-            for token in tokens:
-                biases[token] = biases.get(token, 0.0) + bias
+        biases = token_biases(
+            sampling,
+            self.end_tokens,
+            partial(self.tokenize, add_special=False, parse_special=True),
+            self._suppressed,
+        )
         return ChainSampler(sampling, prompt, biases, self._context.length)
 
     def use_threads(self, count: int) -> None:

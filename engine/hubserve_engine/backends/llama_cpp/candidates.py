@@ -12,7 +12,7 @@ import llama_cpp.llama_cpp as llama
 import numpy as np
 import numpy.typing as npt
 
-from hubserve_engine.backends.llama_cpp.context import Row
+from hubserve_engine.backends.edits import Row
 from hubserve_engine.backends.llama_cpp.library import pointer
 
 _COLUMNS = 1024

@@ -6,9 +6,9 @@ from typing import Any
 
 import llama_cpp.llama_cpp as llama
 import numpy as np
-import numpy.typing as npt
 
 from hubserve_engine.backends.base import BackendConfig, Chunk, NoRoom
+from hubserve_engine.backends.edits import Row
 from hubserve_engine.backends.llama_cpp import library
 from hubserve_engine.backends.llama_cpp.blank_pages import given_back
 from hubserve_engine.backends.llama_cpp.library import pointer
@@ -20,8 +20,6 @@ from hubserve_engine.types import CacheType
 
 _SMALLEST_CONTEXT = 512
 _NO_SLOT = 1
-
-Row = npt.NDArray[np.float32]
 
 
 class Context:

@@ -1,16 +1,12 @@
-"""Chains and sparse edits against plain numpy, and against llama.cpp's own penalties."""
+"""Chains against plain numpy."""
 
 import ctypes
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import llama_cpp.llama_cpp as llama
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
 from hubserve_engine.types import Sampling
@@ -166,83 +162,3 @@ def test_extreme_settings_still_choose_a_token(sampling: Sampling) -> None:
     logits = row(1)
     sampler.edit(logits)
     assert 0 <= applied(sampler, logits)[1] < len(logits)
-
-
-def penalized(sampling: Sampling, tokens: Sequence[int], logits: Row, context: int) -> Row:
-    """What llama.cpp's own sampler makes of the row."""
-    last = sampling.repeat_last_n if sampling.repeat_last_n >= 0 else context
-    own = llama.llama_sampler_init_penalties(
-        len(logits),
-        last,
-        sampling.repeat_penalty,
-        sampling.frequency_penalty,
-        sampling.presence_penalty,
-    )
-    for token in tokens:
-        llama.llama_sampler_accept(own, token)
-    data = candidates(logits)
-    array = llama.llama_token_data_array(data=data, size=len(logits), selected=-1, sorted=False)
-    llama.llama_sampler_apply(own, ctypes.byref(array))
-    llama.llama_sampler_free(own)
-    return np.array([each.logit for each in data], np.float32)
-
-
-@settings(max_examples=60)
-@given(
-    prompt=st.lists(st.integers(0, 15), max_size=20),
-    answer=st.lists(st.integers(0, 15), max_size=20),
-    last=st.sampled_from([-1, 0, 1, 3, 8, 64]),
-    repeat=st.sampled_from([1.0, 1.1, 1.3, 0.7]),
-    presence=st.sampled_from([0.0, 0.5, 1.3, -0.7]),
-    frequency=st.sampled_from([0.0, 0.25, 0.1, -0.3]),
-    seed=st.integers(0, 5),
-)
-def test_penalties_are_llama_cpps_own(
-    prompt: list[int],
-    answer: list[int],
-    last: int,
-    repeat: float,
-    presence: float,
-    frequency: float,
-    seed: int,
-) -> None:
-    sampling = Sampling(
-        repeat_last_n=last,
-        repeat_penalty=repeat,
-        presence_penalty=presence,
-        frequency_penalty=frequency,
-    )
-    sampler = ChainSampler(sampling, prompt, {}, 64)
-    for token in answer:
-        sampler.accept(token)
-    logits = row(seed, 20)
-    expected = penalized(sampling, [*prompt, *answer], logits, 64)
-    sampler.edit(logits)
-    # A compiler may fuse a multiplication and an addition, which rounds once less.
-    np.testing.assert_allclose(logits, expected, rtol=3e-7)
-
-
-def test_penalties_equal_llama_cpps_own_to_the_last_bit() -> None:
-    sampling = Sampling(repeat_penalty=1.25, presence_penalty=0.5, frequency_penalty=0.25)
-    tokens = [int(t) for t in np.random.default_rng(1).integers(0, 40, 200)]
-    sampler, logits = ChainSampler(sampling, tokens, {}, 512), row(5)
-    expected = penalized(sampling, tokens, logits, 512)
-    sampler.edit(logits)
-    assert np.array_equal(logits, expected)
-
-
-def test_without_penalties_and_biases_the_row_is_left_alone() -> None:
-    assert not ChainSampler(Sampling(), [1, 2], {}, 64).edits
-    assert not ChainSampler(Sampling(repeat_penalty=1.5, repeat_last_n=0), [1], {}, 64).edits
-    assert ChainSampler(Sampling(repeat_penalty=1.5), [1], {}, 64).edits
-    assert ChainSampler(Sampling(), [], {1: 2.0}, 64).edits
-
-
-def test_biases_are_added() -> None:
-    sampler, logits = ChainSampler(Sampling(), [], {3: 2.5, 5: -math.inf}, 64), row(1)
-    before = logits.copy()
-    sampler.edit(logits)
-    assert logits[3] == before[3] + np.float32(2.5)
-    assert logits[5] == -np.inf
-    logits[[3, 5]] = before[[3, 5]]
-    assert np.array_equal(logits, before)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubserve_engine.backends.llama_cpp.logprobs import token_logprob
+from hubserve_engine.backends.logprobs import token_logprob
 
 
 def piece(token: int, *, special: bool = False) -> bytes:
