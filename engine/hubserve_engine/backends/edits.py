@@ -8,16 +8,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import Sampling
 
 COLDEST = 1e-6
 """Below this temperature the likeliest token is taken: dividing by it would give infinities."""
 _FORBIDDEN = float("-inf")
-
-Row = npt.NDArray[np.float32]
-"""Logits, shape (vocabulary,)."""
 
 
 class Edits:

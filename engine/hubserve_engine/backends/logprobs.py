@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hubserve_engine.backends.edits import Row
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import TokenLogprob, TokenProbability
 
 

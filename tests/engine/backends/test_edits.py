@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubserve_engine.backends.edits import Edits, Row, token_biases
+from hubserve_engine.backends.edits import Edits, token_biases
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import Sampling
 
 

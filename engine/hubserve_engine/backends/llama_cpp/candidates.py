@@ -12,8 +12,8 @@ import llama_cpp.llama_cpp as llama
 import numpy as np
 import numpy.typing as npt
 
-from hubserve_engine.backends.edits import Row
 from hubserve_engine.backends.llama_cpp.library import pointer
+from hubserve_engine.backends.masks import Row
 
 _COLUMNS = 1024
 SMALLEST = 16 * _COLUMNS

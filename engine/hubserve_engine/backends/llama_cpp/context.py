@@ -8,13 +8,13 @@ import llama_cpp.llama_cpp as llama
 import numpy as np
 
 from hubserve_engine.backends.base import BackendConfig, Chunk, NoRoom
-from hubserve_engine.backends.edits import Row
 from hubserve_engine.backends.llama_cpp import library
 from hubserve_engine.backends.llama_cpp.blank_pages import given_back
 from hubserve_engine.backends.llama_cpp.library import pointer
 from hubserve_engine.backends.llama_cpp.marks import Marks
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.state import State, key
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.errors import LoadError
 from hubserve_engine.types import CacheType
 

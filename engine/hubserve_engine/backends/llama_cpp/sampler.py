@@ -9,7 +9,8 @@ from typing import Any
 
 import llama_cpp.llama_cpp as llama
 
-from hubserve_engine.backends.edits import COLDEST, Edits, Row
+from hubserve_engine.backends.edits import COLDEST, Edits
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import Sampling
 
 _LEAST = 1e-30

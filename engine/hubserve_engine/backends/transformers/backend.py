@@ -18,8 +18,9 @@ from hubserve_engine.backends.base import (
     Sampled,
     verify,
 )
-from hubserve_engine.backends.edits import Row, token_biases
+from hubserve_engine.backends.edits import token_biases
 from hubserve_engine.backends.logprobs import token_logprob
+from hubserve_engine.backends.masks import Row, restrict
 from hubserve_engine.backends.transformers import cache as caches
 from hubserve_engine.backends.transformers.model import Model
 from hubserve_engine.backends.transformers.sampler import RowSampler
@@ -154,10 +155,12 @@ class TransformersBackend:
         # Probabilities are the model's own, so the row is copied before it is edited.
         raw = row.copy() if chunk.logprobs is not None else None
         sampler.edit(row)
-        token = sampler.choose(row)
+        token = sampler.choose(row, restrict(row, chunk.guide) if chunk.guide is not None else None)
         if token is None:
             return Sampled(0, broken=True)
         sampler.accept(token)
+        if chunk.guide is not None:
+            chunk.guide.accept(token)
         if raw is None or chunk.logprobs is None:
             return Sampled(token)
         return Sampled(token, token_logprob(raw, token, chunk.logprobs, self.piece))

@@ -110,13 +110,13 @@ class Model:
     def parameters(self) -> int:
         return sum(each.numel() for each in self._model.parameters())
 
-    @torch.no_grad()
     def forward(self, tokens: Sequence[int], cache: Cache, rows: int) -> torch.Tensor:
         """Append tokens to what the cache holds; logits after the last `rows` of them, shape
         (rows, size), in 32 bits, which may still be computed."""
         ids = torch.tensor([list(tokens)], device=self.device)
         keep = {} if self._eager_rows else {"logits_to_keep": rows}
-        result = self._model(input_ids=ids, past_key_values=cache, use_cache=True, **keep)
+        with torch.no_grad():
+            result = self._model(input_ids=ids, past_key_values=cache, use_cache=True, **keep)
         logits: torch.Tensor = result.logits
         return logits[0, -rows:, : self.size].float()
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hubserve_engine.backends.edits import COLDEST, Edits, Row
+from hubserve_engine.backends.edits import COLDEST, Edits
+from hubserve_engine.backends.masks import Row, Tokens
 from hubserve_engine.types import Sampling
 
-Tokens = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _SEEDS = 2**64
 
@@ -36,14 +36,14 @@ class RowSampler:
         self._edits.apply(row)
 
     def choose(self, row: Row, among: Tokens | None = None) -> int | None:
-        """A token of the row, shape (vocabulary,), or of these of its tokens; None where none of
-        them has a finite logit."""
+        """A token of the row, shape (vocabulary,), or of these of its tokens, of which one alone is
+        taken as it is; None where none has a finite logit."""
+        if among is not None and len(among) == 1:
+            return int(among[0])
         logits = row if among is None else row[among]
         best = int(logits.argmax()) if len(logits) else 0
         if not len(logits) or not np.isfinite(logits[best]):
             return None
-        if among is not None and len(among) == 1:
-            return int(among[0])
         if not self._greedy:
             left, chances = remaining(self._sampling, logits)
             best = int(left[_draw(chances, self._random.random())])

@@ -9,9 +9,9 @@ import pytest
 from tests.support.backends import GREEDY, LLAMA, load, sample, tokens_of, write
 
 from hubserve_engine.backends.base import Sampled
-from hubserve_engine.backends.edits import Row
 from hubserve_engine.backends.llama_cpp import LlamaCppBackend
 from hubserve_engine.backends.llama_cpp.context import Context
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import Sampling, TokenLogprob
 
 

@@ -12,14 +12,14 @@ from tests.support.checkpoints import checkpoint, make
 from transformers import AutoModelForCausalLM
 
 from hubserve_engine import backends
-from hubserve_engine.backends.base import BackendConfig
+from hubserve_engine.backends.base import Backend, BackendConfig
 from hubserve_engine.errors import LoadError
 
 TEXT = "the man and the land in an hour, all of it written on one long line"
 COUNT = 24
 
 
-def load_folder(folder: Path) -> backends.Backend:
+def load_folder(folder: Path) -> Backend:
     config = BackendConfig(files=(str(folder / "config.json"),), context_length=256, parallel=1)
     return backends.load("transformers", config, lambda _done: None)
 

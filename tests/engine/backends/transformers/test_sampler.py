@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.backends.llama_cpp.test_sampler import left
 
-from hubserve_engine.backends.edits import Row
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.backends.transformers.sampler import RowSampler, remaining
 from hubserve_engine.types import Sampling
 
@@ -80,7 +80,7 @@ def test_the_likeliest_is_taken_where_nothing_is_left_to_chance() -> None:
 
 def test_among_few_tokens_only_those_are_chosen() -> None:
     logits, few = row(4), np.array([3, 70, 200])
-    sampler = RowSampler(PLAIN, [], {}, 64)
+    sampler = RowSampler(Sampling(temperature=9.0, top_p=1.0, min_p=0.0, seed=1), [], {}, 64)
     assert {sampler.choose(logits, few) for _ in range(300)} == {3, 70, 200}
     greedy = RowSampler(Sampling(temperature=0), [], {}, 64)
     assert greedy.choose(logits, few) == few[logits[few].argmax()]

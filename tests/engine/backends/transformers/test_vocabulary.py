@@ -1,4 +1,4 @@
-"""Texts, tokens and bytes with tokenizers of both kinds: bytes as characters, and SentencePiece's."""
+"""Texts, tokens and bytes, with bytes as characters and as SentencePiece has them."""
 
 from collections.abc import Iterable
 
@@ -24,9 +24,7 @@ def pieces() -> Vocabulary:
     """As Llama 2 and Gemma have it: spaces are "▁", and unknown characters are bytes."""
     tokens = ["<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *WORDS]
     plain = Tokenizer(
-        models.BPE(
-            {token: number for number, token in enumerate(tokens)}, [], byte_fallback=True
-        )
+        models.BPE({token: number for number, token in enumerate(tokens)}, [], byte_fallback=True)
     )
     plain.normalizer = normalizers.Replace(" ", "▁")
     plain.decoder = decoders.Sequence(
