@@ -36,12 +36,13 @@ class CaseSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def request(self, case: Case) -> dict[str, Any]:
         """The body of a chat request, but for the model and whether it is streamed."""
+        tools = [
+            {"type": "function", "function": {"name": name, **_fields(self.tools[name])}}
+            for name in case.offer
+        ]
         return {
             "messages": [{"role": "user", "content": case.ask}],
-            "tools": [
-                {"type": "function", "function": {"name": name, **_fields(self.tools[name])}}
-                for name in case.offer
-            ],
+            **({"tools": tools} if tools else {}),
             "temperature": 0,
             "max_tokens": MAX_TOKENS,
             **case.send,
