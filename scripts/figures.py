@@ -101,7 +101,12 @@ def print_share(model: str, threads: int, sequences: int) -> None:
     backend = LlamaCppBackend(config, lambda _done: None)
     template = ChatTemplate("{{ messages[0].content }}", bos="", eos="")
     intake = Intake(
-        backend, template, sampling=Sampling(), reasoning="auto", reasoning_format="auto"
+        backend,
+        template,
+        sampling=Sampling(),
+        reasoning="auto",
+        reasoning_budget=-1,
+        reasoning_format="auto",
     )
     gap = ModelConfig("").max_gap
     loop = Loop(backend, send, pace=Pace(beside=gap), keeper=Keeper(backend, max_gap=gap, kept=0))

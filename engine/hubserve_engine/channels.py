@@ -3,8 +3,9 @@
 The rules, which hold for any cutting into chunks:
 
 - Thinking stands at the start of the answer: after at most `_LEAD` characters of white space, or
-  straight after another block of thinking. Elsewhere an opening tag is content, since an answer may
-  speak about tags; with `anywhere` it counts there too, which suits tags that are control tokens.
+  straight after another block of thinking; and in the same way after one of the `calls`, which end
+  a tool call. Elsewhere an opening tag is content, since an answer may speak about tags; with
+  `anywhere` it counts there too, which suits tags that are control tokens.
 - Thinking ends at the first closing tag. Where that never comes, all of it is thinking.
 - Newlines around the tags belong to the tags: a block has none at its ends, and what follows a
   closing tag has none at its start. Spaces stay: templates put the text back as it was. Two blocks
@@ -26,7 +27,8 @@ Segment = tuple[Channel, str]
 class ChannelSplitter:
     """Splits the text of one sequence. `tags` None makes all of it content.
 
-    `thinking_open`: the prompt ended inside an open tag. `anywhere` and `marks` are a profile's.
+    `thinking_open`: the prompt ended inside an open tag. `anywhere` and `marks` are a profile's,
+    and `calls` what stands at the end of a call in the model's format.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class ChannelSplitter:
         thinking_open: bool,
         anywhere: bool = False,
         marks: tuple[str, ...] = (),
+        calls: tuple[str, ...] = (),
     ) -> None:
         self._state: _State = "content"
         self._open = self._close = ""
@@ -43,8 +46,9 @@ class ChannelSplitter:
         if tags is not None:
             self._open, self._close = tags
             self._state = "thinking_start" if thinking_open else "start"
-            self._in_content = (*marks, self._open) if anywhere else marks
+            self._in_content = (*marks, *calls, self._open) if anywhere else (*marks, *calls)
         self._marks = marks
+        self._calls = calls
         self._buffer = ""
         self._newlines = 0
         self._thought = False
@@ -126,9 +130,13 @@ class ChannelSplitter:
         found = [(at, -len(tag), tag) for tag in tags if (at := self._buffer.find(tag)) != -1]
         if found:
             at, _, tag = min(found)
+            end = at + len(tag)
+            if tag in self._calls:
+                self._emit("content", self._buffer[:end])
+                return self._go("start", self._buffer[end:])
             self._emit("content", self._buffer[:at])
             next_state: _State = "thinking_start" if tag == self._open else "content"
-            return self._go(next_state, self._buffer[at + len(tag) :])
+            return self._go(next_state, self._buffer[end:])
         safe = len(self._buffer) - partial_suffix(self._buffer, tags)
         self._emit("content", self._buffer[:safe])
         self._buffer = self._buffer[safe:]

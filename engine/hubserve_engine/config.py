@@ -32,7 +32,8 @@ class ModelConfig:
     computed at once; here a step is computed at once, so the smaller one counts. `draft_max` are
     the tokens that a step may guess, 0 for none. `max_gap` is how long, in seconds, a running
     stream may be held up by what others read. `chat_template` is a file that replaces the model's
-    own.
+    own. `reasoning_budget` are the tokens that thinking may take where a request does not say, -1
+    for no limit but that an answer has to fit behind it.
     """
 
     model: str
@@ -50,6 +51,7 @@ class ModelConfig:
     micro_batch: int | None = None
     chat_template: Path | None = None
     reasoning: ReasoningSwitch = "auto"
+    reasoning_budget: int = -1
     reasoning_format: ReasoningFormat = "auto"
 
 

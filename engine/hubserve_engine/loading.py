@@ -47,6 +47,7 @@ def order(config: EngineConfig, model: ResolvedModel, choice: Choice, disk: Sett
         sampling=model.sampling,
         chat_template=template,
         reasoning=asked.reasoning,
+        reasoning_budget=asked.reasoning_budget,
         reasoning_format=asked.reasoning_format,
         max_gap=asked.max_gap,
         kept=choice.kept,

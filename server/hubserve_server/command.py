@@ -148,6 +148,14 @@ def serve(
     reasoning: Annotated[
         ReasoningSwitch, typer.Option(help="Thinking, where a request does not say.")
     ] = MODEL.reasoning,
+    reasoning_budget: Annotated[
+        int,
+        typer.Option(
+            parser=number(-1),
+            metavar="N",
+            help="Tokens of thinking, where a request does not say; -1 is no limit.",
+        ),
+    ] = MODEL.reasoning_budget,
     reasoning_format: Annotated[
         ReasoningFormat,
         typer.Option(help="auto splits thinking from the answer, none leaves it in the text."),
@@ -254,6 +262,7 @@ def serve(
             micro_batch=micro_batch or None,
             chat_template=chat_template_file,
             reasoning=reasoning,
+            reasoning_budget=reasoning_budget,
             reasoning_format=reasoning_format,
         ),
         max_queue=max_queue,

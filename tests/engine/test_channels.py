@@ -15,9 +15,12 @@ def split(
     thinking_open: bool = False,
     anywhere: bool = False,
     marks: tuple[str, ...] = (),
+    calls: tuple[str, ...] = (),
 ) -> tuple[str, str]:
     """All the reasoning and all the content."""
-    splitter = ChannelSplitter(tags, thinking_open=thinking_open, anywhere=anywhere, marks=marks)
+    splitter = ChannelSplitter(
+        tags, thinking_open=thinking_open, anywhere=anywhere, marks=marks, calls=calls
+    )
     joined = {"reasoning": "", "content": ""}
     for segments in [*map(splitter.feed, chunks), splitter.finish()]:
         for channel, text in segments:
@@ -45,6 +48,23 @@ def test_an_answer_without_thinking_is_passed_on_untouched() -> None:
 
 def test_an_answer_that_never_closes_thinking_is_all_thinking() -> None:
     assert split("<think>\nand then", " </thi") == ("and then </thi", "")
+
+
+CALL = "<tool_call>\n{}\n</tool_call>"
+
+
+def test_thinking_between_calls() -> None:
+    text = f"<think>\na\n</think>\n\n{CALL}\n<think>\nb\n</think>\n\n{CALL}\n<think>c"
+    assert split(text, calls=("</tool_call>",)) == ("a\nb\nc", CALL + CALL)
+    for size in (1, 2, 3, 7):
+        chunks = [text[at : at + size] for at in range(0, len(text), size)]
+        assert split(*chunks, calls=("</tool_call>",)) == ("a\nb\nc", CALL + CALL)
+
+
+def test_what_follows_a_call_and_is_no_thinking_stays_as_it_is() -> None:
+    text = f"{CALL}\n{CALL}\n\nI say <think>."
+    assert split(text, calls=("</tool_call>",)) == ("", text)
+    assert split(CALL, "\n", "\n", "<thi", calls=("</tool_call>",)) == ("", f"{CALL}\n\n<thi")
 
 
 def test_empty_thinking() -> None:
@@ -143,14 +163,16 @@ def cut(text: str, at: list[int]) -> list[str]:
     return [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)]
 
 
-@given(pieces_of(*THINK), cuts, st.booleans(), st.booleans())
-@example("\n<think>\n\na\n\n</think>\n\nb", list(range(26)), False, False)
+@given(pieces_of(*THINK, "</call>"), cuts, st.booleans(), st.booleans(), st.booleans())
+@example("\n<think>\n\na\n\n</think>\n\nb", list(range(26)), False, False, False)
 def test_any_chunking_gives_the_same_channels(
-    text: str, at: list[int], thinking_open: bool, anywhere: bool
+    text: str, at: list[int], thinking_open: bool, anywhere: bool, calls: bool
 ) -> None:
-    whole = split(text, thinking_open=thinking_open, anywhere=anywhere)
-    assert split(*cut(text, at), thinking_open=thinking_open, anywhere=anywhere) == whole
-    assert split(*text, thinking_open=thinking_open, anywhere=anywhere) == whole
+    def run(*chunks: str) -> tuple[str, str]:
+        ends = ("</call>",) if calls else ()
+        return split(*chunks, thinking_open=thinking_open, anywhere=anywhere, calls=ends)
+
+    assert run(*cut(text, at)) == run(text) == run(*text)
 
 
 @given(st.sampled_from([f.profile for f in FAMILIES]), st.data(), cuts, st.booleans())

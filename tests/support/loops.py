@@ -29,6 +29,7 @@ def intake(
         template,
         sampling=sampling or Sampling(),
         reasoning="auto",
+        reasoning_budget=-1,
         reasoning_format="auto",
     )
 

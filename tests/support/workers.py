@@ -25,6 +25,7 @@ def order(
         sampling=Sampling(),
         chat_template=template,
         reasoning="auto",
+        reasoning_budget=-1,
         reasoning_format="auto",
         max_gap=0.2,
         kept=context,

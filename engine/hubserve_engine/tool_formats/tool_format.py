@@ -20,6 +20,13 @@ class ToolFormat:
     signs: tuple[tuple[str, ...], ...] = ()
     hints: tuple[tuple[str, ...], ...] = ()
 
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Tags that end a call, or a row of them. A bracket may be anything's end, and is none."""
+        pairs = [pair for one in self.layouts for pair in (one.call, one.section)]
+        texts = {end.strip() for _, end in pairs}
+        return tuple(sorted(text for text in texts if len(text) > 2 and "{" not in text))
+
     def speaks(self, piece: str) -> bool:
         """Whether a control token with this text belongs to a call, and so must be shown."""
         return bool(piece) and any(piece in text for one in self.layouts for text in one.texts)

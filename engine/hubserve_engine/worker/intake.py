@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from hubserve_engine.backends.base import Backend
@@ -11,10 +12,12 @@ from hubserve_engine.profiles import Profile
 from hubserve_engine.prompt import limits
 from hubserve_engine.prompt.template import ChatTemplate
 from hubserve_engine.sequence import Sequence
+from hubserve_engine.thinking_budget import ThinkingBudget, allowance, closing
 from hubserve_engine.tool_formats import ToolFormat
 from hubserve_engine.transcript import Transcript
 from hubserve_engine.types import (
     Chat,
+    Guide,
     ReasoningFormat,
     ReasoningSwitch,
     Rendered,
@@ -34,12 +37,14 @@ class Intake:
         *,
         sampling: Sampling,
         reasoning: ReasoningSwitch,
+        reasoning_budget: int,
         reasoning_format: ReasoningFormat,
     ) -> None:
         self._backend = backend
         self._template = template
         self._sampling = sampling
         self._reasoning = reasoning
+        self._reasoning_budget = reasoning_budget
         self._reasoning_format = reasoning_format
         self._arrivals = count()
 
@@ -51,8 +56,27 @@ class Intake:
     def tool_format(self) -> ToolFormat:
         return self._template.tool_format
 
-    def render(self, chat: Chat, wanted: Callable[[], bool] = limits.wanted) -> Rendered:
-        """Raises PromptError, or Cancelled once it is not `wanted`."""
+    def speaks(self, piece: str) -> bool:
+        """Whether a control token with this text is read, and so must be shown."""
+        return self.profile.speaks(piece) or self.tool_format.speaks(piece)
+
+    def render(
+        self,
+        chat: Chat,
+        wanted: Callable[[], bool] = limits.wanted,
+        budget: int | None = None,
+    ) -> Rendered:
+        """`budget` are the tokens of thinking that the request wants; a template that tells the
+        model of them is given them, and none at all switches thinking off.
+
+        Raises PromptError, or Cancelled once it is not `wanted`.
+        """
+        tokens = self._reasoning_budget if budget is None else budget
+        if tokens == 0 and chat.reasoning is None:
+            chat = replace(chat, reasoning="off")
+        elif tokens > 0 and chat.reasoning != "off":
+            arguments = {"thinking_budget": tokens, **chat.template_arguments}
+            chat = replace(chat, template_arguments=arguments)
         return self._template.render(chat, reasoning=self._reasoning, wanted=wanted)
 
     def prepare(
@@ -80,6 +104,7 @@ class Intake:
                 sampler=self._backend.sampler(_for_choice(sampling, index), tokens),
                 transcript=Transcript(index, self._splitter(request, thinking_open), stops),
                 limit=limit,
+                guide=self._guide(request, limit - len(tokens), thinking_open),
                 reuse=request.cache_prompt,
                 pauses=pauses,
             )
@@ -113,7 +138,7 @@ class Intake:
             tokens = self._backend.tokenize(prompt, add_special=True, parse_special=True)
             self._check_length(len(tokens), "prompt")
             return tokens, False
-        rendered = self.render(prompt, wanted)
+        rendered = self.render(prompt, wanted, request.reasoning_budget)
         self._check_size(rendered.text, "messages")
         bos = self._backend.loaded.bos
         # A template that writes the first token itself must not get it twice.
@@ -137,14 +162,46 @@ class Intake:
         if tokens >= context:
             raise ContextOverflow(tokens + 1, context, param=param)
 
+    def _guide(self, request: Request, room: int, thinking_open: bool) -> Guide | None:
+        """What holds thinking to its budget, where `room` tokens may be written."""
+        if not isinstance(request.prompt, Chat) or not self.profile.thinking_tags:
+            return None
+        tokenize = partial(self._backend.tokenize, add_special=False, parse_special=True)
+        if not thinking_open:
+            room -= len(tokenize(self.profile.thinking_tags[0]))
+        ends = closing(self.profile, tokenize, room)
+        if len(ends.first) >= room or not self._backend.end_tokens.isdisjoint(ends.first):
+            return None  # there is no room for an answer, or none would come
+        asked = request.reasoning_budget
+        return ThinkingBudget(
+            self._split(request.prompt, thinking_open),
+            allowance(self._reasoning_budget if asked is None else asked, room, ends),
+            ends,
+            piece=self._seen,
+            vocabulary=self._backend.loaded.vocabulary,
+        )
+
+    def _seen(self, token: int) -> bytes:
+        """A token's bytes, with those of control tokens that belong to the layout of answers."""
+        if piece := self._backend.piece(token):
+            return piece
+        piece = self._backend.piece(token, special=True)
+        return piece if self.speaks(piece.decode("utf-8", "replace")) else b""
+
     def _splitter(self, request: Request, thinking_open: bool) -> ChannelSplitter:
-        split = isinstance(request.prompt, Chat)
-        split = split and (request.reasoning_format or self._reasoning_format) != "none"
+        """What cuts an answer into its channels; all is content if the request wants that."""
+        whole = (request.reasoning_format or self._reasoning_format) == "none"
+        if whole or not isinstance(request.prompt, Chat):
+            return ChannelSplitter(None, thinking_open=thinking_open)
+        return self._split(request.prompt, thinking_open)
+
+    def _split(self, chat: Chat, thinking_open: bool) -> ChannelSplitter:
         return ChannelSplitter(
-            self.profile.thinking_tags if split else None,
+            self.profile.thinking_tags,
             thinking_open=thinking_open,
             anywhere=self.profile.thinking_anywhere,
-            marks=self.profile.marks if split else (),
+            marks=self.profile.marks,
+            calls=self.tool_format.ends if chat.tools else (),
         )
 
 

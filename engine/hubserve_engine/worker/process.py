@@ -126,6 +126,7 @@ def _load(load: protocol.Load, channel: Channel) -> tuple[Backend, Intake, proto
         template,
         sampling=load.sampling,
         reasoning=load.reasoning,
+        reasoning_budget=load.reasoning_budget,
         reasoning_format=load.reasoning_format,
     )
     ready = protocol.Ready(
@@ -156,7 +157,7 @@ def _layout_tokens(backend: Backend, intake: Intake) -> frozenset[int]:
     """Control tokens that are read, such as those of thinking and of calls, and so have a text."""
     found: set[int] = set()
     for text in backend.loaded.special_tokens:
-        if intake.profile.speaks(text) or intake.tool_format.speaks(text):
+        if intake.speaks(text):
             tokens = backend.tokenize(text, add_special=False, parse_special=True)
             found.update(tokens if len(tokens) == 1 else ())
     return frozenset(found)

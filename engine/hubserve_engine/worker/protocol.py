@@ -51,6 +51,7 @@ class Load(msgspec.Struct, tag=True, frozen=True):
     sampling: Sampling
     chat_template: str | None
     reasoning: ReasoningSwitch
+    reasoning_budget: int
     reasoning_format: ReasoningFormat
     max_gap: float
     kept: int

@@ -3,7 +3,12 @@
 from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.types import Chat, Message, Request, Role, ToolCall
 from hubserve_server.translate.sampling import max_tokens, refuse_forced_text, sampling_options
-from hubserve_server.translate.thinking import reasoning_format, template_arguments, thinking
+from hubserve_server.translate.thinking import (
+    reasoning_budget,
+    reasoning_format,
+    template_arguments,
+    thinking,
+)
 from hubserve_server.translate.tool_use import tool_use, tools
 from hubserve_server.wire import messages as wire_messages
 from hubserve_server.wire.chat import ChatRequest
@@ -29,6 +34,7 @@ def chat_request(wire: ChatRequest) -> Request:
         n=wire.n or 1,
         logprobs=logprobs(wire),
         tool_use=tool_use(wire),
+        reasoning_budget=reasoning_budget(wire),
         reasoning_format=reasoning_format(wire),
         cache_prompt=wire.cache_prompt is not False,
     )

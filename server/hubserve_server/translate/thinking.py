@@ -1,11 +1,12 @@
-"""The thinking switch of a request. Five fields may hold it; the first that is set counts."""
+"""What a request says of thinking. Several fields may hold the switch, and several the budget; of
+each the first that is set counts."""
 
 from typing import Any, NamedTuple
 
 from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
 from hubserve_server.wire.chat import ChatRequest
-from hubserve_server.wire.fields import shown
+from hubserve_server.wire.fields import is_whole, shown
 
 SWITCHES_OF_TEMPLATES = ("enable_thinking", "thinking")
 """The template arguments that are true or false. To a template, the text "false" is true."""
@@ -53,6 +54,23 @@ def template_arguments(wire: ChatRequest) -> dict[str, Any]:
     return arguments
 
 
+def reasoning_budget(wire: ChatRequest) -> int | None:
+    """The tokens that thinking may take, -1 for no limit; None where the request does not say.
+
+    The names are llama-server's, vLLM's, Qwen's, and those of objects that others put it in.
+    Raises `InvalidRequest` for an object's budget that is no number of tokens.
+    """
+    found = [
+        wire.thinking_budget_tokens,
+        wire.thinking_token_budget,
+        wire.thinking_budget,
+        wire.reasoning_budget,
+        _from_object(wire.reasoning, "reasoning", "max_tokens"),
+        _from_object(wire.thinking, "thinking", "budget_tokens"),
+    ]
+    return next((budget for budget in found if budget is not None), None)
+
+
 def reasoning_format(wire: ChatRequest) -> ReasoningFormat | None:
     """`deepseek` is llama-server's name for what we do by ourselves."""
     if wire.reasoning_format is None:
@@ -94,6 +112,17 @@ def _from_thinking(value: Any) -> Thinking:
     if isinstance(value, bool):
         return _from_flag(value)
     return _from_word(value)
+
+
+def _from_object(value: Any, name: str, field: str) -> int | None:
+    budget = value.get(field) if isinstance(value, dict) else None
+    if budget is None:
+        return None
+    if not is_whole(budget) or budget < -1:
+        param = f"{name}.{field}"
+        message = f"{param!r} must be a whole number of at least -1, not {shown(budget)}."
+        raise InvalidRequest(message, param=param)
+    return int(budget)
 
 
 def _word(value: Any, param: str) -> str | None:

@@ -29,6 +29,10 @@ def read_switch(value: Any) -> Any:
     raise wrong("must be true or false, a string, or an object", value)
 
 
+Budget = Annotated[int | None, PlainValidator(whole(-1))]
+"""Tokens; -1 is no limit."""
+
+
 class ChatRequest(Generating):
     messages: Annotated[tuple[Message, ...], FailFast(), BeforeValidator(read_messages)]
 
@@ -48,6 +52,10 @@ class ChatRequest(Generating):
     reasoning: Annotated[Any, PlainValidator(read_switch)] = None
     thinking: Annotated[Any, PlainValidator(read_switch)] = None
     reasoning_effort: Text = None
+    thinking_budget_tokens: Budget = None
+    thinking_token_budget: Budget = None
+    thinking_budget: Budget = None
+    reasoning_budget: Budget = None
     reasoning_format: Annotated[str | None, PlainValidator(read_reasoning_format)] = None
 
     add_generation_prompt: Flag = None

@@ -220,6 +220,40 @@ def test_thinking_is_open_where_the_prompt_ends_in_a_tag(name: str) -> None:
             assert not found.thinking_open
 
 
+# Templates that say how hard to think, an effort that is asked for, and what then is in the prompt.
+EFFORTS = [
+    ("openai-gpt-oss-120b", "low", "Reasoning: low"),
+    ("openai-gpt-oss-120b", "minimal", "Reasoning: low"),
+    ("openai-gpt-oss-120b", "xhigh", "Reasoning: high"),
+    ("Kimi-K3", "low", "`thinking_effort=low`"),
+    ("Kimi-K3", "max", "`thinking_effort=max`"),
+    ("tencent-Hy3", "high", "reasoning_effort:high"),
+    ("deepseek-ai-DeepSeek-V4", "max", "Reasoning Effort: "),
+    ("deepseek-ai-DeepSeek-V4-Flash-0731", "high", "Reasoning Effort: "),
+    ("muse-glimmer", "medium", "medium"),
+]
+
+
+@pytest.mark.parametrize(("name", "effort", "words"), EFFORTS)
+def test_an_effort_reaches_a_template_that_knows_it(name: str, effort: str, words: str) -> None:
+    chat = Chat((ASK,), reasoning="on", reasoning_effort=effort)
+    text = template(name).render(chat, reasoning="auto").text
+    assert words in text
+
+
+@each
+def test_an_effort_is_no_fault_of_any_template(name: str) -> None:
+    for effort in ("minimal", "medium", "max", "odd"):
+        chat = Chat((ASK,), reasoning="on", reasoning_effort=effort)
+        assert "How is the weather?" in template(name).render(chat, reasoning="auto").text
+
+
+def test_a_budget_is_told_where_the_template_has_words_for_it() -> None:
+    chat = Chat((ASK,), reasoning="on", template_arguments={"thinking_budget": 512})
+    text = template("ByteDance-Seed-OSS").render(chat, reasoning="auto").text
+    assert "thinking within 512 tokens" in text
+
+
 @each
 def test_a_begun_answer_ends_the_prompt(name: str) -> None:
     found = template(name).render(

@@ -59,6 +59,7 @@ TO_WORKER: list[protocol.ToWorker] = [
         Sampling(logit_bias=((1, -math.inf), ("no", 2.0))),
         "{{ x }}",
         "auto",
+        512,
         "none",
         0.2,
         1000,

@@ -1,0 +1,128 @@
+"""How long a model may think before it has to answer.
+
+At its budget the thinking is closed: a sentence and the closing tag are written for the model, and
+it goes on from there. Whatever the budget, a part of what may be written is left for the answer.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hubserve_engine.channels import ChannelSplitter
+from hubserve_engine.detokenize import Detokenizer
+from hubserve_engine.profiles import Profile
+from hubserve_engine.types import Guide
+
+SENTENCE = "\n\nThat is enough thinking; what follows is the answer.\n"
+ANSWER_SHARE = 4
+"""One token of so many is left for the answer ..."""
+ANSWER_MOST = 4096
+"""... but no more than these ..."""
+ANSWER_LEAST = 2
+"""... and no fewer than these: the first may be an empty line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Tokens that end thinking: the first time, and again if the model only thinks on then."""
+
+    first: tuple[int, ...]
+    again: tuple[int, ...]
+
+
+def closing(profile: Profile, tokenize: Callable[[str], list[int]], room: int) -> Closing:
+    """For a profile with thinking tags, where `room` tokens may be written in all: the sentence is
+    left out if it would take much of that."""
+    assert profile.thinking_tags
+    tag = profile.thinking_tags[1]
+    long, short = tokenize(SENTENCE + tag), tokenize(tag)
+    first = long if len(long) * ANSWER_SHARE <= room else short
+    return Closing(tuple(first), tuple(tokenize(tag + profile.answer_lead)))
+
+
+def allowance(asked: int, room: int, closing: Closing) -> int:
+    """Tokens of thinking, where `asked` are wanted (-1: as many as there can be) and `room` may be
+    written in all, with the closing and the answer."""
+    answer = max(ANSWER_LEAST, min(room // ANSWER_SHARE, ANSWER_MOST))
+    most = max(0, room - answer - len(closing.first))
+    return most if asked < 0 else min(asked, most)
+
+
+class ThinkingBudget:
+    """A guide that lets `budget` tokens of thinking pass, and else says what `then` says.
+
+    `splitter` is one like the answer's, `piece` gives the bytes of a token, and `vocabulary` is how
+    many tokens there are.
+    """
+
+    def __init__(
+        self,
+        splitter: ChannelSplitter,
+        budget: int,
+        closing: Closing,
+        *,
+        piece: Callable[[int], bytes],
+        vocabulary: int,
+        then: Guide | None = None,
+    ) -> None:
+        self._splitter = splitter
+        self._detokenizer = Detokenizer()
+        self._left = budget
+        self._closing = closing
+        self._closed = False
+        self._coming: list[int] = []
+        self._piece = piece
+        self._vocabulary = vocabulary
+        self._then = then
+        self._close_if_spent()
+
+    def mask(self) -> bytes | None:
+        if self._coming:
+            return _single(self._coming[0], self._vocabulary)
+        return self._then.mask() if self._then else None
+
+    def accept(self, token: int) -> None:
+        if self._coming:
+            del self._coming[0]
+        elif self._thinking:
+            self._left -= 1
+        self._splitter.feed(self._detokenizer.feed(self._piece(token)))
+        if self._then:
+            self._then.accept(token)
+        self._close_if_spent()
+
+    def forced(self) -> list[int]:
+        if self._coming:
+            return list(self._coming)
+        return self._then.forced() if self._then else []
+
+    def fitting(self, tokens: Sequence[int]) -> int:
+        if self._coming:
+            pairs = enumerate(zip(tokens, self._coming, strict=False))
+            most = min(len(tokens), len(self._coming))
+            return next((count for count, (one, other) in pairs if one != other), most)
+        count = self._then.fitting(tokens) if self._then else len(tokens)
+        return min(count, self._left) if self._thinking else count
+
+    @property
+    def done(self) -> bool:
+        return not self._coming and self._then is not None and self._then.done
+
+    @property
+    def error(self) -> str | None:
+        return self._then.error if self._then else None
+
+    @property
+    def _thinking(self) -> bool:
+        return self._splitter.channel == "reasoning"
+
+    def _close_if_spent(self) -> None:
+        if self._thinking and self._left <= 0 and not self._coming:
+            self._coming = list(self._closing.again if self._closed else self._closing.first)
+            self._closed = True
+
+
+def _single(token: int, vocabulary: int) -> bytes:
+    """A mask that leaves one token."""
+    bits = bytearray((vocabulary + 31) // 32 * 4)
+    bits[token // 8] = 1 << token % 8
+    return bytes(bits)

@@ -1,0 +1,119 @@
+"""Thinking ends at its budget, and an answer always has room. A token here is a byte."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hubserve_engine.channels import ChannelSplitter
+from hubserve_engine.profiles.families import FAMILIES
+from hubserve_engine.thinking_budget import (
+    SENTENCE,
+    Closing,
+    ThinkingBudget,
+    allowance,
+    closing,
+)
+
+THINK = next(family.profile for family in FAMILIES if family.profile.name == "think")
+HARMONY = next(family.profile for family in FAMILIES if family.profile.name == "harmony")
+TAGS = ("<think>", "</think>")
+TAG = list(b"</think>")
+
+
+def tokenize(text: str) -> list[int]:
+    return list(text.encode())
+
+
+def guide(budget: int, *, thinking_open: bool = True) -> ThinkingBudget:
+    return ThinkingBudget(
+        ChannelSplitter(TAGS, thinking_open=thinking_open),
+        budget,
+        Closing((*b".", *TAG), tuple(TAG)),
+        piece=lambda token: bytes([token]),
+        vocabulary=256,
+    )
+
+
+def written(budget: ThinkingBudget, model: str) -> str:
+    """What stands there in the end, where the model wants to write `model`."""
+    out = bytearray()
+
+    def take(token: int) -> None:
+        out.append(token)
+        budget.accept(token)
+
+    for token in model.encode():
+        mask = budget.mask()
+        if mask is not None:  # where nothing has been forced yet, the mask says it
+            (token,) = [t for t in range(256) if mask[t // 8] >> t % 8 & 1]
+        take(token)
+        for coming in budget.forced():
+            take(coming)
+    return out.decode()
+
+
+def test_thinking_is_closed_at_its_budget_and_the_answer_follows() -> None:
+    assert written(guide(3), "abcYes.") == "abc.</think>Yes."
+
+
+def test_thinking_that_ends_before_is_left_alone() -> None:
+    text = "ab</think>A long answer."
+    assert written(guide(20), text) == text
+
+
+def test_a_budget_of_nothing_closes_it_at_once() -> None:
+    assert written(guide(0), "xYes.").startswith(".</think>")
+
+
+def test_thinking_that_the_model_opens_counts_from_there() -> None:
+    assert written(guide(2, thinking_open=False), "<think>abYes.") == "<think>ab.</think>Yes."
+    assert written(guide(2, thinking_open=False), "Yes, <think>.") == "Yes, <think>."
+
+
+def test_a_model_that_thinks_again_is_closed_again_without_the_sentence() -> None:
+    assert written(guide(1), "a<think>bYes.") == "a.</think><think></think>bYes."
+
+
+def test_guesses_end_where_the_budget_does() -> None:
+    budget = guide(3)
+    assert budget.fitting(tokenize("abcd")) == 3
+    budget.accept(ord("a"))
+    assert budget.fitting(tokenize("bcd")) == 2
+    for token in b"bc":
+        budget.accept(token)
+    assert budget.fitting(tokenize(".</x")) == 3
+    assert budget.fitting(tokenize("x")) == 0
+    for token in budget.forced():
+        budget.accept(token)
+    assert budget.fitting(tokenize("as many as there are")) == 20
+
+
+def test_the_sentence_is_left_out_where_it_would_take_much_of_the_room() -> None:
+    long = SENTENCE + TAGS[1]
+    assert bytes(closing(THINK, tokenize, 4 * len(long)).first).decode() == long
+    assert bytes(closing(THINK, tokenize, 4 * len(long) - 1).first) == b"</think>"
+
+
+def test_a_model_of_channels_is_led_to_its_answer_the_second_time() -> None:
+    found = closing(HARMONY, tokenize, 10_000)
+    assert bytes(found.first).endswith(b"<|end|>")
+    assert bytes(found.again) == b"<|end|><|start|>assistant<|channel|>final<|message|>"
+
+
+@given(st.integers(-1, 100_000), st.integers(0, 200_000))
+def test_an_answer_always_has_room(asked: int, room: int) -> None:
+    used = Closing(tuple(range(3)), ())
+    thinking = allowance(asked, room, used)
+    assert thinking >= 0
+    assert asked < 0 or thinking <= asked
+    if room > 3:
+        assert room - thinking - 3 >= max(2, min(room // 4, 4096)) or thinking == 0
+        assert room - thinking - 3 >= 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "room", "thinking"),
+    [(-1, 1000, 747), (100, 1000, 100), (5000, 1000, 747), (-1, 40_000, 35_901), (-1, 4, 0)],
+)
+def test_how_much_that_is(asked: int, room: int, thinking: int) -> None:
+    assert allowance(asked, room, Closing((1, 2, 3), ())) == thinking
