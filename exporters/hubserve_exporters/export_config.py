@@ -18,7 +18,8 @@ class GGUFExportConfig:
     replaces the class that config.json names, `name` what the model is called. `tokenizer` "none"
     leaves the vocabulary out, so that tokens have numbers only. `pre` names the pre-tokenizer where
     it cannot be told. `split_max_size` is in bytes: a larger file is written in parts. `keep_mtp`
-    keeps the layers that guess further tokens.
+    keeps the layers that guess further tokens. `strict` refuses what is suspicious in a chat
+    template, which is a warning otherwise.
     """
 
     out_path: Path
@@ -29,4 +30,5 @@ class GGUFExportConfig:
     pre: str | None = None
     split_max_size: int | None = None
     keep_mtp: bool = False
+    strict: bool = False
     check: CheckLevel = "fast"

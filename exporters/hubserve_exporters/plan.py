@@ -13,6 +13,7 @@ from hubserve_exporters.architectures.findings import Refuse, Warn
 from hubserve_exporters.checkpoint import Checkpoint
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.export_config import GGUFExportConfig
+from hubserve_exporters.general import general_metadata
 from hubserve_exporters.gguf.tensor_types import TensorType
 from hubserve_exporters.gguf.tensors import MAX_DIMENSIONS, MAX_NAME_BYTES, align
 from hubserve_exporters.gguf.writer import ALIGNMENT, Value
@@ -22,6 +23,7 @@ from hubserve_exporters.operations import apply
 from hubserve_exporters.source import Source, SourceTensor, source_metadata
 from hubserve_exporters.tensor import Tensor, tensor_of
 from hubserve_exporters.types import Types, file_type, main_type
+from hubserve_exporters.vocab.metadata import tokenizer_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,11 @@ def plan_export(checkpoint: Checkpoint, config: GGUFExportConfig) -> Plan:
 
     metadata: dict[str, Value] = {
         "general.architecture": family.gguf,
-        "general.type": "model",
-        "general.name": config.name or checkpoint.folder.resolve().name,
+        **general_metadata(
+            checkpoint,
+            name=config.name,
+            parameters=sum(prod(stored.shape) for stored in kept.values()),
+        ),
         "general.file_type": file_type(
             (tensor.type, tensor.numbers.elements) for tensor in tensors
         ),
@@ -110,7 +115,13 @@ def plan_export(checkpoint: Checkpoint, config: GGUFExportConfig) -> Plan:
     }
     metadata |= {f"{family.gguf}.{key}": value for key, value in keys.items()}
     rows = next(t.numbers.shape[0] for t in tensors if t.name == "token_embd.weight")
-    metadata |= _vocabulary(family.gguf, rows)
+    if config.tokenizer == "none":
+        metadata |= _numbers_only(family.gguf, rows)
+    else:
+        tokenizer = tokenizer_metadata(checkpoint, rows, pre=config.pre, strict=config.strict)
+        metadata |= tokenizer.keys
+        metadata["general.name"] = tokenizer.model_name(str(metadata["general.name"]))
+        warnings += tokenizer.warnings
     source = Source(
         name,
         config.keep_mtp,
@@ -121,7 +132,7 @@ def plan_export(checkpoint: Checkpoint, config: GGUFExportConfig) -> Plan:
     return Plan(mapped, tuple(tensors), metadata, tuple(warnings))
 
 
-def _vocabulary(architecture: str, rows: int) -> dict[str, Value]:
+def _numbers_only(architecture: str, rows: int) -> dict[str, Value]:
     """Tokens that have numbers only."""
     return {"tokenizer.ggml.model": "none", f"{architecture}.vocab_size": rows}
 

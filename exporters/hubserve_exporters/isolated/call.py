@@ -11,7 +11,7 @@ from typing import IO, Any, Literal
 
 from hubserve_exporters.errors import ExportError
 
-Task = Literal["quantizing"]
+Task = Literal["quantizing", "tokenizing"]
 """The modules of this package that have a `run`."""
 Report = Callable[[float], None]
 """Takes how much is done, from 0 to 1."""

@@ -10,6 +10,7 @@ import llama_cpp.llama_cpp as llama
 from hubserve_exporters.errors import ExportError
 
 _WARNING, _ERROR = 3, 4
+_REASONS = (": error loading model: ", "failed to quantize: ")
 _problems: deque[str] = deque(maxlen=20)
 _listeners: list[Callable[[str], None]] = []
 
@@ -34,9 +35,16 @@ def initialize(listener: Callable[[str], None] | None = None) -> None:
 
 
 def last_problem(otherwise: str) -> str:
-    """What llama.cpp complained of last, without the name of the function that did."""
-    line = next((line for line in reversed(_problems) if line), otherwise)
-    return line.rpartition("failed to quantize: ")[2].split(": error loading model: ")[-1]
+    """What llama.cpp complained of last, without the name of the function that did.
+
+    Lines that give a reason count for more than those behind them, which say that it failed.
+    """
+    lines = [line for line in reversed(_problems) if line]
+    for line in lines:
+        for mark in _REASONS:
+            if mark in line:
+                return line.rpartition(mark)[2]
+    return lines[0] if lines else otherwise
 
 
 def fail(what: str) -> ExportError:

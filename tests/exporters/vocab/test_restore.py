@@ -1,0 +1,94 @@
+"""Tokenizer files made out of a file's keys."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.tokenizers import (
+    CONTROL,
+    byte_level,
+    export_vocabulary,
+    folder,
+    rows_of,
+    sentencepiece_model,
+    write_vocabulary,
+)
+from tokenizers import Tokenizer
+
+from hubserve_exporters.errors import ExportError
+from hubserve_exporters.gguf.reader import open_gguf
+from hubserve_exporters.vocab.corpus import corpus
+from hubserve_exporters.vocab.patterns import SPLITTINGS
+from hubserve_exporters.vocab.restore import tokenizer_files
+
+
+def restore(path: Path) -> dict[str, bytes]:
+    with open_gguf(path) as file:
+        return tokenizer_files(file.metadata)
+
+
+@pytest.mark.parametrize("name", ["gpt-2", "smollm", "llama-bpe", "qwen35"])
+def test_a_byte_level_tokenizer_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
+    splitting = SPLITTINGS[name]
+    original = byte_level(splitting.patterns, ignore_merges=splitting.ignore_merges)
+    named = {"eos_token": CONTROL, "bos_token": CONTROL, "add_bos_token": True}
+    checkpoint = folder(tmp_path, tokenizer=original, tokenizer_config=named)
+    export_vocabulary(checkpoint, tmp_path / "v.gguf", rows_of(original) + 4)
+    files = restore(tmp_path / "v.gguf")
+    assert files.keys() == {"tokenizer.json", "tokenizer_config.json"}
+    back, first = Tokenizer.from_str(files["tokenizer.json"].decode()), original
+    before = Tokenizer.from_str(json.dumps(first))
+    assert back.get_vocab(with_added_tokens=True) == before.get_vocab(with_added_tokens=True)
+    for text in (*corpus(), f"a{CONTROL}b <think>"):
+        assert back.encode(text, add_special_tokens=False).ids == (
+            before.encode(text, add_special_tokens=False).ids
+        )
+    end = rows_of(original) - 2
+    assert back.encode("a").ids[0] == end, "the BOS token is put first"
+    assert back.decode(before.encode("Größe, 漢字 🙂").ids) == "Größe, 漢字 🙂"
+    config = json.loads(files["tokenizer_config.json"])
+    assert (config["bos_token"], config["eos_token"]) == (CONTROL, CONTROL)
+
+
+def test_both_files_of_a_sentencepiece_tokenizer_agree(tmp_path: Path) -> None:
+    from sentencepiece import SentencePieceProcessor
+
+    checkpoint = folder(tmp_path, model=sentencepiece_model())
+    export_vocabulary(checkpoint, tmp_path / "v.gguf", 430)
+    files = restore(tmp_path / "v.gguf")
+    processor = SentencePieceProcessor(model_proto=files["tokenizer.model"])
+    tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
+    assert tokenizer.get_vocab_size() == 420, "padding is no tokens"
+    for text in corpus():
+        assert tokenizer.encode(text, add_special_tokens=False).ids == processor.encode(text), text
+
+
+def test_templates_become_files(tmp_path: Path) -> None:
+    named = [{"name": "default", "template": "{{ x }}"}, {"name": "rag", "template": "{{ y }}"}]
+    config = {"eos_token": CONTROL, "chat_template": named}
+    checkpoint = folder(tmp_path, tokenizer=byte_level(), tokenizer_config=config)
+    export_vocabulary(checkpoint, tmp_path / "v.gguf", 500)
+    files = restore(tmp_path / "v.gguf")
+    assert files["chat_template.jinja"] == b"{{ x }}"
+    assert files["additional_chat_templates/rag.jinja"] == b"{{ y }}"
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"model": "t5", "tokens": ["a"]}, "of the kind 't5'"),
+        ({"tokens": ["a"]}, "of the kind None"),
+        ({"model": "gpt2", "pre": "falcon", "tokens": ["a"]}, "pre-tokenizer is 'falcon'"),
+        ({"model": "gpt2", "tokens": ["a"]}, "pre-tokenizer is 'default'"),
+        ({"model": "llama", "tokens": ["a"]}, "no score for each"),
+        ({"model": "gpt2", "tokens": ["a"], "token_type": np.array([1, 1])}, "types of 2"),
+        ({"model": "gpt2", "tokens": ["a"], "token_type": np.array([9])}, "9 is not a valid"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(keys: dict[str, object], said: str, tmp_path: Path) -> None:
+    values = {f"tokenizer.ggml.{key}": value for key, value in keys.items()}
+    write_vocabulary(tmp_path / "v.gguf", values)  # type: ignore[arg-type]
+    with pytest.raises(ExportError) as raised:
+        restore(tmp_path / "v.gguf")
+    assert said in str(raised.value)
