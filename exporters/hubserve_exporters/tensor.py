@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[Any]"
 
-CHUNK = 2**22
-"""Elements that are in memory at once where a tensor passes through: 16 MB as 32-bit numbers."""
+CHUNK = 2**20
+"""Elements that are in memory at once where a tensor passes through: 4 MB as 32-bit numbers."""
 
 
 @dataclass(frozen=True, slots=True)
