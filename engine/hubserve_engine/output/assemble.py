@@ -62,7 +62,7 @@ class _Choice:
     def finish(self, finished: Finished) -> list[Event]:
         stopped = finished.reason == "stop" and finished.stop is None
         told = [self._event(piece) for piece in self._scanner.finish(stopped=stopped)]
-        if self._logprobs:
+        if self._logprobs and self._call < 0:
             told.append(Delta(self._index, "content", "", tuple(self._logprobs)))
         if self._scanner.cut is not None:
             finished = replace(finished, cut=self._scanner.cut)

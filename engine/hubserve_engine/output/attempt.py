@@ -1,12 +1,14 @@
 """One way to read a call, tried on the text from a trigger on."""
 
 import json
-from typing import Literal
 
+from hubserve_engine.output.named_reading import NamedReading
+from hubserve_engine.output.object_reading import ObjectReading
 from hubserve_engine.output.offer import Offer
 from hubserve_engine.output.opening import Opening
-from hubserve_engine.output.readings import reading
+from hubserve_engine.output.reading import Reading, State
 from hubserve_engine.output.triggers import Texts, Way
+from hubserve_engine.tool_formats.layout import JsonBody, Layout, NamedBody
 
 
 class Attempt:
@@ -19,7 +21,7 @@ class Attempt:
 
     def __init__(self, way: Way, opening: Texts, offer: Offer, *, held: bool) -> None:
         self.way = way
-        self.state: Literal["open", "done", "failed"] = "open"
+        self.state: State = "open"
         self.rest = ""
         self.told = False
         self.named = False
@@ -27,7 +29,7 @@ class Attempt:
         self._held = held
         optional = frozenset("[") if way.layout.array and opening != ("[",) else frozenset[str]()
         self._opening = Opening(opening, optional=optional)
-        self._reading = reading(way.layout, offer, strict=held)
+        self._reading = _reading(way.layout, offer, strict=held)
         self._arguments: list[str] = []
         self._read = 0
 
@@ -75,3 +77,11 @@ class Attempt:
             return tool is not None and tool.takes(json.loads(arguments))
         except (ValueError, RecursionError):
             return False
+
+
+def _reading(layout: Layout, offer: Offer, *, strict: bool) -> Reading:
+    match layout.body:
+        case JsonBody() as body:
+            return ObjectReading(body, offer, strict=strict)
+        case NamedBody() as body:
+            return NamedReading(body, layout.call[1], offer)

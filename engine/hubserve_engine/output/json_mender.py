@@ -11,9 +11,11 @@ Every text makes valid JSON, for any cutting into chunks: what has no place is l
 
 import json
 import re
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
+from hubserve_engine.output.scalars import text_as_scalar, word_as_scalar
 from hubserve_engine.output.shape import Shape, compact
 from hubserve_engine.stop import partial_suffix
 
@@ -23,17 +25,12 @@ _PORTION = 1024  # what is read at once, since what is read is cut off what is l
 _SPACE = re.compile(r"[ \t\r\n\f\v\ufeff]*")
 _PLAIN = re.compile(r"[^\"'\\\x00-\x1f]+")
 _ESCAPED = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
+_PYTHON_ESCAPED = re.compile(r"\\(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})")
+_ESCAPE_LENGTHS = {"u": 6, "x": 4, "U": 10}
 _WORD_END = re.compile(r"[,\]}\n<]")
 _KEY_END = re.compile(r"[:,\]}\n<]")
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
-_LITERALS = {
-    "true": "true",
-    "false": "false",
-    "null": "null",
-    "none": "null",
-    "undefined": "null",
-    "nan": "null",
-}
+_PYTHON_WORD_END = re.compile(r"[,)\]}\n]")
+_PYTHON_KEY_END = re.compile(r"[:=,)\]}\n]")
 _Expected = Literal["value", "key", "colon", "next", "string", "captured"]
 
 
@@ -49,10 +46,11 @@ class _Frame:
 class JsonMender:
     """Reads one value. `done` is true behind its end, and `rest` what followed it.
 
-    `quote` is the only quotation mark of formats that have one of their own, and no escapes.
+    `quote` is the only quotation mark of formats that have one of their own, and no escapes. With
+    `python` the value is the keyword arguments of a call, behind its opening bracket.
     """
 
-    def __init__(self, shape: Shape = ANYTHING, *, quote: str = '"') -> None:
+    def __init__(self, shape: Shape = ANYTHING, *, quote: str = '"', python: bool = False) -> None:
         self.done = False
         self.rest = ""
         self._text = ""
@@ -67,11 +65,11 @@ class JsonMender:
         self._kept: list[str] | None = None
         self._is_key = False
         self._inner: JsonMender | None = None
-
-    @property
-    def began(self) -> bool:
-        """Whether the value has begun, and is not just expected."""
-        return bool(self._stack) or self.done or self._expected in ("string", "captured")
+        self._closing = ")]}" if python else "]}"
+        self._word_end = _PYTHON_WORD_END if python else _WORD_END
+        self._key_end = _PYTHON_KEY_END if python else _KEY_END
+        if python:
+            self._open("{", shape)
 
     @property
     def between(self) -> bool:
@@ -163,7 +161,7 @@ class JsonMender:
                 return True
             self._open(first, shape)
             return self._skip(1)
-        if first in "]}":
+        if first in self._closing:
             if not self._stack:
                 return self._skip(1)
             if not self._comma and self._stack[-1].opening == "{":
@@ -183,12 +181,12 @@ class JsonMender:
         self._comma = ""
 
     def _word(self) -> bool:
-        end = _WORD_END.search(self._text)
+        end = self._word_end.search(self._text)
         if end is None:
             return False
         word = self._text[: end.start()].strip()
         self._flush_comma()
-        self._emit(_typed_word(word, self._shape))
+        self._emit(word_as_scalar(word, self._shape.types))
         self._text = self._text[end.start() :]
         self._after_value()
         return True
@@ -204,16 +202,16 @@ class JsonMender:
         first = self._text[0]
         if quote := self._quote_at(self._text):
             return quote != "partial" and self._open_string(quote, is_key=True)
-        if first in "]}":
+        if first in self._closing:
             return self._close_by(first)
         if first == ",":
             return self._skip(1)
         if first == "<":
             return self._end_early()
-        end = _KEY_END.search(self._text)
+        end = self._key_end.search(self._text)
         if end is None:
             return False
-        if end[0] == ":":
+        if end[0] in ":=":
             self._begin_member(self._text[: end.start()].strip())
         self._text = self._text[max(end.start(), end[0] != "<") :]
         return True
@@ -232,7 +230,7 @@ class JsonMender:
 
     def _next(self) -> bool:
         first = self._text[0]
-        if first in "]}":
+        if first in self._closing:
             return self._close_by(first)
         if first == "<":
             return self._end_early()
@@ -242,8 +240,12 @@ class JsonMender:
 
     def _close_by(self, bracket: str) -> bool:
         """Closes up to what `bracket` closes, or the innermost where it closes nothing."""
-        opening = "[" if bracket == "]" else "{"
         self._skip(1)
+        if bracket == ")":
+            while not self.done:
+                self._close()
+            return True
+        opening = "[" if bracket == "]" else "{"
         if any(frame.opening == opening for frame in self._stack):
             while self._stack[-1].opening != opening:
                 self._close()
@@ -310,7 +312,7 @@ class JsonMender:
         return self._skip(1)
 
     def _escape(self, text: str) -> bool:
-        if len(text) < (6 if text[1:2] == "u" else 2):
+        if len(text) < _ESCAPE_LENGTHS.get(text[1:2], 2):
             return False
         if sound := _ESCAPED.match(text):
             if self._kept is None:
@@ -318,6 +320,10 @@ class JsonMender:
             else:
                 self._kept.append(json.loads(f'"{sound[0]}"'))
             return self._skip(sound.end())
+        if pythons := _PYTHON_ESCAPED.match(text):
+            code = int(pythons[0][2:], 16)
+            self._add(chr(code) if code <= sys.maxunicode else "\ufffd")
+            return self._skip(pythons.end())
         self._add("'" if text[1] == "'" else "\\")
         return self._skip(2 if text[1] == "'" else 1)
 
@@ -330,7 +336,7 @@ class JsonMender:
                 return False
             self._end_string(text[1:])
             return True
-        following = ":" if self._is_key else ",]}<"
+        following = ":" if self._is_key else f",<{self._closing}"
         ends = text[end] in following or ("\n" in text[1:end] and text[end] == self._quote)
         if ends or not self._stack:
             self._end_string(text[1:])
@@ -401,31 +407,15 @@ def mended(text: str, shape: Shape = ANYTHING) -> str:
 
 
 def value_text(text: str, shape: Shape) -> str:
-    """The JSON for a value that stands as plain text, in a type that the schema wants.
-
-    A string stays a string wherever one is allowed. Where the schema says nothing, a text that is
-    JSON is what it says.
-    """
+    """The JSON for a value that stands as plain text, in a type that the schema wants."""
     types, bare = shape.types, text.strip()
-    if types is not None and "null" in types and bare.lower() in ("null", "none"):
-        return "null"
-    if types is not None and "string" in types:
-        return compact(text)
-    if bare[:1] in ("{", "["):
-        made = mended(bare, shape)
+    if bare[:1] in ("{", "[") and (types is None or "string" not in types):
         wanted = "object" if bare[0] == "{" else "array"
         if types is None:
             return bare if _is_json(bare) else compact(text)
-        return made if wanted in types else compact(text)
-    word = _LITERALS.get(bare.lower())
-    if types is None:
-        sound = _NUMBER.fullmatch(bare) or bare in ("true", "false", "null")
-        return bare if sound else compact(text)
-    if word in ("true", "false") and "boolean" in types:
-        return word
-    if types & {"integer", "number"} and (number := _number(bare, types)):
-        return number
-    return "null" if word == "null" else compact(text)
+        if wanted in types:
+            return mended(bare, shape)
+    return text_as_scalar(text, types)
 
 
 def _is_json(text: str) -> bool:
@@ -434,24 +424,3 @@ def _is_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _number(text: str, types: frozenset[str]) -> str | None:
-    text = text.removeprefix("+")
-    if not _NUMBER.fullmatch(text):
-        return None
-    whole = re.sub(r"\.0+$", "", text)
-    return whole if "number" not in types else text
-
-
-def _typed_word(word: str, shape: Shape) -> str:
-    """A word without quotes as JSON."""
-    types = shape.types
-    sound = _LITERALS.get(word.lower())
-    if sound is None and _NUMBER.fullmatch(word):
-        sound = word
-    if types is not None and types <= {"string", "null"} and sound not in (None, "null"):
-        return compact(word)
-    if sound is not None and types is not None and sound[0] not in "tfn":
-        return _number(sound, types) or sound
-    return sound if sound is not None else compact(word)

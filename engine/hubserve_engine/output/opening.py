@@ -5,23 +5,20 @@ from collections.abc import Iterable
 
 _SPACE = re.compile(r"\s*")
 _FILLER = re.compile(r"[\w:.-]*")
-_PLACES = re.compile(r"(\{id\}|\{index\}|\n)")
+_PLACES = re.compile(r"(\{id\}|\{index\}|\{number\}|\{name\}|\n)")
 _MOST = 200  # characters of white space, or of an id
 
 
 class Opening:
-    """Meets `texts` in order. White space may stand before each; where a text has `{id}` or
-    `{index}`, any word may. `optional` are texts that may be missing.
+    """Meets `texts` in order. White space may stand before each; where a text has a place
+    for a call's id, number or name, any word may. `optional` are texts that may be missing.
 
     `state` becomes "met", with what follows in `rest`, or "missed".
     """
 
     def __init__(self, texts: Iterable[str], *, optional: frozenset[str] = frozenset()) -> None:
         self._parts = [
-            part.strip() if part != "{index}" else "{id}"
-            for text in texts
-            for part in _PLACES.split(text)
-            if part.strip()
+            part.strip() for text in texts for part in _PLACES.split(text) if part.strip()
         ]
         self._optional = optional
         self._text = ""
@@ -42,13 +39,14 @@ class Opening:
 
     def _step(self) -> bool:
         part = self._parts[0]
-        skip = _FILLER if part == "{id}" else _SPACE
+        is_place = _PLACES.fullmatch(part)
+        skip = _FILLER if is_place else _SPACE
         skipped = skip.match(self._text)
         end = skipped.end() if skipped else 0
         if end > _MOST:
             self.state = "missed"
             return False
-        if part == "{id}":
+        if is_place:
             if end == len(self._text):
                 return False
             return self._pass(end)

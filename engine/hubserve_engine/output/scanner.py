@@ -15,8 +15,6 @@ from hubserve_engine.stop import partial_suffix
 from hubserve_engine.tool_formats import ToolFormat
 from hubserve_engine.tool_formats.layout import JsonBody, NamedBody
 
-_AT_LINE_START = ("{", "[", "```")
-"""Triggers that mean something else in the middle of a line."""
 _LONGEST_TRIGGER = 64
 _MOST_SPACE = 64
 _NO_SECOND_LOOK = 1000
@@ -80,7 +78,7 @@ class Scanner:
             if attempt.state == "done":
                 self._attempts = []
             elif attempt.told:
-                self.cut = self._raw
+                self.cut = self._gap + self._raw
                 return self._take()
             elif self._next_attempt():
                 self._try(self._raw)
@@ -104,21 +102,14 @@ class Scanner:
     # Text
 
     def _search(self) -> bool:
-        at = 0
-        while found := self._triggers.search(self._text, at):
-            if found[0] not in _AT_LINE_START or self._begins_line(self._text[: found.start()]):
-                self._begin(found[0], found.start(), self._triggers.ways(found[0]))
-                return True
-            at = found.start() + 1
+        if found := self._triggers.search(self._text, self._blank_line):
+            self._begin(found[0], found.start(), self._triggers.ways(found[0]))
+            return True
         end = len(self._text) - partial_suffix(self._text[-_LONGEST_TRIGGER:], self._triggers.texts)
         end -= _space_at_end(self._text[:end])
         text, self._text = self._text[:end], self._text[end:]
         self._say(text)
         return False
-
-    def _begins_line(self, before: str) -> bool:
-        _, newline, line = before.rpartition("\n")
-        return not line.strip() and (bool(newline) or self._blank_line)
 
     def _begin(self, trigger: str, at: int, openings: list[tuple[Way, Texts]]) -> None:
         """Tries the openings on the text from `at` on."""

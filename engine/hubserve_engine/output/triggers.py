@@ -1,7 +1,7 @@
 """The texts that can begin a call, and which layouts begin so."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,6 +11,9 @@ from hubserve_engine.tool_formats import FORMATS, ToolFormat
 from hubserve_engine.tool_formats.layout import JsonBody, Layout
 
 Texts = tuple[str, ...]
+
+_SHORT = 4
+_AT_LINE_START = ("{", "[", "```")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +29,15 @@ class Way:
 def _ways(format: ToolFormat) -> list[Way]:
     """All there are, the model's own first."""
     layouts = [layout for other in FORMATS.values() for layout in other.layouts]
-    marked = [layout for layout in layouts if (layout.section[0] + layout.call[0]).strip()]
+    marked = [layout for layout in layouts if _is_marked(layout)]
     found = dict.fromkeys((*format.layouts, *marked, *LOOSE))
     own = frozenset(format.layouts)
     return [Way(layout, layout in own, tuple(_openings(layout))) for layout in found]
+
+
+def _is_marked(layout: Layout) -> bool:
+    """Whether its calls begin with something that is hardly ever text."""
+    return len(Opening((layout.section[0], layout.call[0])).first) > _SHORT
 
 
 def _openings(layout: Layout) -> Iterator[Texts]:
@@ -52,7 +60,8 @@ def _first_text(way: Way, opening: Texts) -> str:
 
 
 class Triggers:
-    """Those of one format; `texts` are the triggers, none of which begins with another."""
+    """Those of one format; `texts` are all of them. Some count only where a line begins with them,
+    as they mean something else in the middle of one; of the others none begins with another."""
 
     def __init__(self, format: ToolFormat) -> None:
         self._openings: dict[str, list[tuple[Way, Texts]]] = {}
@@ -60,15 +69,26 @@ class Triggers:
             for opening in way.openings:
                 if first := _first_text(way, opening):
                     self._openings.setdefault(first, []).append((way, opening))
-        firsts = list(self._openings)
-        self.texts = [
+        firsts = self._openings.keys() - _AT_LINE_START
+        anywhere = [
             text for text in firsts if not any(o != text and text.startswith(o) for o in firsts)
         ]
-        self._pattern = re.compile("|".join(map(re.escape, self.texts)))
+        self.texts = sorted({*anywhere, *_AT_LINE_START})
+        self._anywhere = _any_of(anywhere)
+        self._all = _any_of((*_AT_LINE_START, *anywhere))
 
-    def search(self, text: str, start: int) -> re.Match[str] | None:
-        """The first trigger in `text` from `start` on."""
-        return self._pattern.search(text, start)
+    def search(self, text: str, blank_line: bool) -> re.Match[str] | None:
+        """The first trigger in `text`, before which there is nothing else in its line if
+        `blank_line` says so."""
+        at = 0
+        while found := self._all.search(text, at):
+            at = found.start()
+            if found[0] not in _AT_LINE_START or _begins_line(text[:at], blank_line):
+                return found
+            if found := self._anywhere.match(text, at):
+                return found
+            at += 1
+        return None
 
     def ways(self, trigger: str) -> list[tuple[Way, Texts]]:
         """The ways that begin with `trigger`, each with its opening; the model's own first."""
@@ -79,6 +99,15 @@ class Triggers:
             for pair in pairs
         ]
         return sorted(found, key=lambda pair: not pair[0].own)
+
+
+def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, texts)))
+
+
+def _begins_line(before: str, blank_line: bool) -> bool:
+    _, newline, line = before.rpartition("\n")
+    return not line.strip() and (bool(newline) or blank_line)
 
 
 @lru_cache

@@ -145,11 +145,25 @@ class ChatTemplate:
         return prefill.append(begun, chat, self.profile, self._prompt)
 
     def _prompt(self, chat: Chat) -> str:
+        """Renders the chat; tools that the template does not take are told in words."""
+        if not chat.tools:
+            return self._repaired(chat)
+        words = tools_told(chat.messages, chat.tools, self.tool_format)
+        told = replace(chat, messages=words, tools=())
+        if not self._traits.tools:
+            return self._repaired(told)
+        try:
+            return self._repaired(chat)
+        except Refused as refusal:
+            try:
+                return self._repaired(told)
+            except Refused:
+                raise refusal from None
+
+    def _repaired(self, chat: Chat) -> str:
         """Renders the chat as it is, and repairs it only as far as the template demands."""
-        messages, tools, format = chat.messages, list(chat.tools), self.tool_format
-        if tools and not self._traits.tools:
-            messages, tools = tools_told(messages, tools, format), []
-        messages = normalize(messages, self._traits)
+        messages = normalize(chat.messages, self._traits)
+        tools = list(chat.tools)
         render = partial(self._run, chat)
         try:
             return render(messages, tools)
@@ -161,7 +175,7 @@ class ChatTemplate:
                 return render(messages, tools)
             except Refused:
                 pass
-        repairs: Iterable[Repair] = (*_REPAIRS, partial(_all_as_text, format))
+        repairs: Iterable[Repair] = (*_REPAIRS, partial(_all_as_text, self.tool_format))
         for repair in repairs:
             repaired = repair(messages)
             if repaired == messages:

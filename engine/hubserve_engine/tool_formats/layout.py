@@ -5,7 +5,8 @@ A row of calls is
     section[0] call separator call ... section[1]
 
 with the calls between `[` and `]` where `array` says so. One call is `call[0]`, body, `call[1]`.
-`{id}` and `{index}` stand for the call's id and its number (from 0) in any of these texts. White
+`{id}`, `{index}`, `{number}` and `{name}` stand for the call's id, its number counted from 0 or
+from 1, and its function, in the texts of a call and of its body. White
 space at the ends of the texts is written, and may be anything, or be missing, where they are read.
 """
 
@@ -29,12 +30,14 @@ class TaggedArguments:
     """One argument after the other: `key[0]` its name `key[1]`, `value[0]` its value `value[1]`.
 
     A string is written as it is, anything else as JSON. `kinds` are what stands behind `key[1]` for
-    each JSON type, "" being all others, in formats that write types.
+    each JSON type, "" being all others, in formats that write types. `verbatim` is what encloses a
+    string that could be mistaken for tags.
     """
 
     key: Pair
     value: Pair
     kinds: tuple[Pair, ...] = ()
+    verbatim: Pair = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,15 @@ class PythonArguments:
     """Keyword arguments of a call in Python."""
 
 
-Arguments = JsonArguments | TaggedArguments | PythonArguments
+@dataclass(frozen=True, slots=True)
+class NestedArguments:
+    """A tag for each value, however deep, with `mark` before every tag: `<key>`, and `<item>` in
+    an array. A string is written as it is."""
+
+    mark: str
+
+
+Arguments = JsonArguments | TaggedArguments | PythonArguments | NestedArguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +97,50 @@ class Layout:
         match self.body.arguments:
             case JsonArguments(quote):
                 texts.append(quote)
-            case TaggedArguments(key, value, kinds):
-                texts += [*key, *value, *(text for _, text in kinds)]
+            case TaggedArguments(key, value, kinds, verbatim):
+                texts += [*key, *value, *(text for _, text in kinds), *verbatim]
+            case NestedArguments(mark):
+                texts.append(mark)
         return tuple(texts)
 
     def written(self, calls: Iterable[tuple[str, str, dict[str, Any]]]) -> str:
         """A row of calls: the id, the name and the arguments of each."""
         rows = [
-            filled(self.call[0], id, index)
-            + "".join(self._body(name, arguments, id, index))
-            + filled(self.call[1], id, index)
+            "".join(self._call(Place(id, name, index), arguments))
             for index, (id, name, arguments) in enumerate(calls)
         ]
         joined = self.separator.join(rows)
         return self.section[0] + (f"[{joined}]" if self.array else joined) + self.section[1]
 
-    def _body(self, name: str, arguments: dict[str, Any], id: str, index: int) -> Iterator[str]:
+    def _call(self, place: "Place", arguments: dict[str, Any]) -> Iterator[str]:
+        yield place.filled(self.call[0])
         match self.body:
             case JsonBody(name=""):
-                yield f"{{{_json(name)}: {_json(arguments)}}}"
+                yield f"{{{_json(place.name)}: {_json(arguments)}}}"
             case JsonBody() as body:
-                yield "{" + filled(body.leading, id, index) + f'"{body.name}": {_json(name)}'
+                yield "{" + place.filled(body.leading) + f'"{body.name}": {_json(place.name)}'
                 yield f', "{body.arguments}": {_json(arguments)}'
-                yield filled(body.trailing, id, index) + "}"
+                yield place.filled(body.trailing) + "}"
             case NamedBody(middle, kind, end):
-                yield name + filled(middle, id, index)
+                yield place.name + place.filled(middle)
                 yield from _arguments(kind, arguments)
-                yield filled(end, id, index)
+                yield place.filled(end)
+        yield place.filled(self.call[1])
 
 
-def filled(text: str, id: str, index: int) -> str:
-    return text.replace("{id}", id).replace("{index}", str(index))
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is put into the texts of one call."""
+
+    id: str
+    name: str
+    index: int
+
+    def filled(self, text: str) -> str:
+        values = {"id": self.id, "index": self.index, "number": self.index + 1, "name": self.name}
+        for key, value in values.items():
+            text = text.replace(f"{{{key}}}", str(value))
+        return text
 
 
 def _json(value: Any) -> str:
@@ -134,9 +158,13 @@ def _arguments(kind: Arguments, arguments: dict[str, Any]) -> Iterator[str]:
             for key, value in arguments.items():
                 mark = kinds.get(_type(value), kinds.get("", ""))
                 text = value if isinstance(value, str) else _json(value)
+                if isinstance(value, str) and set(value) & set("<>&\"'\n"):
+                    text = kind.verbatim[0] + text + kind.verbatim[1]
                 yield kind.key[0] + key + kind.key[1] + mark + kind.value[0] + text + kind.value[1]
         case PythonArguments():
             yield ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        case NestedArguments(mark):
+            yield _nested(arguments, mark)
 
 
 def _quoted(value: Any, quote: str) -> str:
@@ -150,6 +178,18 @@ def _quoted(value: Any, quote: str) -> str:
             return "[" + ",".join(_quoted(item, quote) for item in value) + "]"
         case _:
             return _json(value)
+
+
+def _nested(value: Any, mark: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        pairs = [("item", item) for item in value]
+    elif isinstance(value, dict):
+        pairs = list(value.items())
+    else:
+        return _json(value)
+    return "".join(f"{mark}<{key}>{_nested(item, mark)}{mark}</{key}>" for key, item in pairs)
 
 
 def _type(value: Any) -> str:

@@ -104,7 +104,7 @@ def sound(name: str, made: list[tuple[str, dict[str, Any]]]) -> bool:
 
 
 @each_format
-@settings(max_examples=60)
+@settings(max_examples=15)
 @given(made=calls, cut=sizes, before=st.sampled_from(["", "Let me look.", "Hm:\n\n"]))
 def test_calls_are_read_as_they_were_written(
     name: str, made: list[tuple[str, dict[str, Any]]], cut: list[int], before: str
@@ -131,7 +131,7 @@ def fragments(name: str) -> st.SearchStrategy[str]:
 
 
 @each_format
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(data=st.data(), cut=sizes, stopped=st.booleans())
 def test_any_text_is_read_alike_in_any_pieces(
     name: str, data: st.DataObject, cut: list[int], stopped: bool
@@ -146,7 +146,7 @@ def test_any_text_is_read_alike_in_any_pieces(
 
 
 @each_format
-@settings(max_examples=60)
+@settings(max_examples=15)
 @given(data=st.data(), made=calls)
 def test_a_call_that_is_cut_off_is_none(
     name: str, data: st.DataObject, made: list[tuple[str, dict[str, Any]]]
