@@ -25,7 +25,7 @@ _FOUND_BY_TEXT = frozenset(
         *("<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>"),
         *("<|calls|>", "<end_of_turn>", "<|endoftext|>", "</s>", _END_OF_MESSAGE, "<EOT>"),
         *("_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>"),
-        *("<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~["),  # noqa: RUF001
+        *("<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~["),
     )
 )
 
