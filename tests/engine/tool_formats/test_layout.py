@@ -1,8 +1,13 @@
+from typing import Any
+
 import pytest
 
 from hubserve_engine.tool_formats import FORMATS
 
-CALLS = [("a1", "look", {"at": "here", "n": 2}), ("b2", "tell", {"all": [True, None]})]
+CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("a1", "look", {"at": "here", "n": 2}),
+    ("b2", "tell", {"all": [True, None]}),
+]
 WRITTEN = {
     "hermes": (
         '<tool_call>\n{"name": "look", "arguments": {"at": "here", "n": 2}}\n</tool_call>\n'
