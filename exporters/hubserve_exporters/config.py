@@ -18,6 +18,10 @@ class Config:
         self.values = values
         self._place = place
 
+    def over(self, defaults: Mapping[str, Any]) -> "Config":
+        """The same, with keys that it does not have from `defaults`; null is a value here."""
+        return Config({**defaults, **self.values}, self._place)
+
     def __contains__(self, key: str) -> bool:
         return self.values.get(key) is not None
 

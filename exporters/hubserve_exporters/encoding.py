@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf.tensor_types import TensorType
-from hubserve_exporters.tensor import Array
+from hubserve_exporters.tensor import MXFP4, Array
 
 ENCODED = (
     TensorType.F32,
@@ -65,6 +65,8 @@ def encode(values: Array, type_: TensorType) -> memoryview:
     """The bytes of whole rows. Raises ExportError if a number is not finite."""
     if not _finite(values):
         raise ExportError("it holds a number that is infinite or none at all")
+    if values.dtype == MXFP4:
+        return _bytes(values)
     if type_ in _PLAIN:
         return _bytes(rounded(values, _PLAIN[type_]))
     from gguf import GGMLQuantizationType
@@ -91,6 +93,8 @@ def decode(data: memoryview, type_: TensorType, shape: tuple[int, ...]) -> Array
 
 
 def _finite(values: Array) -> bool:
+    if values.dtype == MXFP4:
+        return bool(values["scale"].max() < 0xFF)
     # Of 16-bit numbers the exponent says it, without a wider copy.
     if values.dtype == BFLOAT16:
         return bool((values.view(np.uint16) & 0x7FFF).max() < 0x7F80)

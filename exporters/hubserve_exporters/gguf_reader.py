@@ -7,13 +7,16 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
+import numpy as np
+
 from hubserve_exporters.encoding import decode
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.metadata import Metadata
 from hubserve_exporters.gguf.reader import GGUFFile, open_gguf
+from hubserve_exporters.gguf.tensor_types import TensorType
 from hubserve_exporters.gguf.tensors import TensorInfo
-from hubserve_exporters.tensor import Array
+from hubserve_exporters.tensor import MXFP4, Array
 
 _PART = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
 
@@ -51,6 +54,17 @@ class GGUFReader:
             return decode(self._places[name].tensor(name), info.type, info.shape[::-1])
         except ExportError as error:
             raise ExportError(f"The tensor {name!r}: {error}.") from error
+
+    def blocks(self, name: str) -> Array:
+        """The blocks of a tensor of MXFP4, as they are; see `tensor.MXFP4`.
+
+        Raises KeyError if there is none of this name, and ExportError for one of another type.
+        """
+        info = self.tensors[name]
+        if info.type is not TensorType.MXFP4:
+            raise ExportError(f"The tensor {name!r} is {info.type.name}, and was MXFP4.")
+        blocks = np.frombuffer(self._places[name].tensor(name), MXFP4)
+        return blocks.reshape(*info.shape[:0:-1], -1)
 
     def close(self) -> None:
         """Lets go of the files; what was taken from them stays."""

@@ -5,10 +5,11 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from hubserve_exporters.architectures.base import Architecture
+from hubserve_exporters.architectures.omissions import left_out
 from hubserve_exporters.architectures.rules import Rule
 from hubserve_exporters.config import Config
 from hubserve_exporters.errors import ExportError
-from hubserve_exporters.operations import Operation, Stack
+from hubserve_exporters.operations import Operation, PackMxfp4, Stack
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
 _PLACE = re.compile(r"\{(layer|expert)\}")
@@ -23,6 +24,11 @@ class Group:
     targets: tuple[str, ...]
     operations: tuple[Operation, ...]
     float32: bool
+
+    @property
+    def packed(self) -> bool:
+        """Whether the numbers are quantized already, and stay so."""
+        return any(isinstance(operation, PackMxfp4) for operation in self.operations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ def map_tensors(
     dropped = []
     for name in shapes:
         plain = family.canonical(name)
-        if plain is None:
+        if left_out(plain, keep_mtp=keep_mtp):
             dropped.append(name)
         elif plain in original:
             raise ExportError(f"The tensors {original[plain]!r} and {name!r} are the same one.")

@@ -10,6 +10,7 @@ import numpy as np
 from hubserve_exporters.architectures import find
 from hubserve_exporters.architectures.base import Architecture
 from hubserve_exporters.architectures.findings import Refuse, Warn
+from hubserve_exporters.architectures.omissions import omissions
 from hubserve_exporters.checkpoint import Checkpoint
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.export_config import GGUFExportConfig
@@ -21,7 +22,7 @@ from hubserve_exporters.ledger import ledger_of
 from hubserve_exporters.mapping import Group, Mapped, map_tensors
 from hubserve_exporters.operations import apply
 from hubserve_exporters.source import Source, SourceTensor, source_metadata
-from hubserve_exporters.tensor import Tensor, tensor_of
+from hubserve_exporters.tensor import MXFP4, Tensor, tensor_of
 from hubserve_exporters.types import Types, file_type, main_type
 from hubserve_exporters.vocab.metadata import tokenizer_metadata
 
@@ -38,7 +39,14 @@ class PlannedTensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """As the file has it: the length of a row first."""
-        return self.numbers.shape[::-1]
+        *rows, length = self.numbers.shape
+        if self.numbers.dtype == MXFP4:
+            length *= self.type.block_elements
+        return length, *reversed(rows)
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
 
     @property
     def size(self) -> int:
@@ -81,9 +89,18 @@ def plan_export(checkpoint: Checkpoint, config: GGUFExportConfig) -> Plan:
     mapped = map_tensors(family, checkpoint.config, shapes, keep_mtp=config.keep_mtp)
     mapped = _without_copy(mapped, checkpoint)
     keys, warnings = _look(mapped.architecture)
+    warnings += omissions(mapped.dropped)
 
     kept = {name: checkpoint.tensors[name] for group in mapped.groups for name in group.sources}
-    main = main_type(config.dtype, ((stored.dtype, prod(stored.shape)) for stored in kept.values()))
+    main = main_type(
+        config.dtype,
+        (
+            (kept[name].dtype, prod(kept[name].shape))
+            for group in mapped.groups
+            for name in group.sources
+            if not group.packed
+        ),
+    )
     types = Types(main, experts="expert_count" in keys)
     tensors: list[PlannedTensor] = []
     ledger: dict[str, Value] = {}
@@ -106,11 +123,9 @@ def plan_export(checkpoint: Checkpoint, config: GGUFExportConfig) -> Plan:
         **general_metadata(
             checkpoint,
             name=config.name,
-            parameters=sum(prod(stored.shape) for stored in kept.values()),
+            parameters=sum(tensor.elements for tensor in tensors if tensor.sources),
         ),
-        "general.file_type": file_type(
-            (tensor.type, tensor.numbers.elements) for tensor in tensors
-        ),
+        "general.file_type": file_type((tensor.type, tensor.elements) for tensor in tensors),
         "general.quantization_version": 2,
     }
     metadata |= {f"{family.gguf}.{key}": value for key, value in keys.items()}
@@ -159,7 +174,8 @@ def _planned(group: Group, checkpoint: Checkpoint, types: Types) -> Iterator[Pla
     if len(numbers) != len(group.targets):
         raise ExportError(f"{len(numbers)} tensors are to become {', '.join(group.targets)}")
     for name, tensor in zip(group.targets, numbers, strict=True):
-        type_ = types.of(name, tensor.shape, float32=group.float32)
+        packed = tensor.dtype == MXFP4
+        type_ = TensorType.MXFP4 if packed else types.of(name, tensor.shape, float32=group.float32)
         yield PlannedTensor(name, type_, tensor, group.sources)
 
 
@@ -178,6 +194,8 @@ def _without_copy(mapped: Mapped, checkpoint: Checkpoint) -> Mapped:
             f"config.json says that {output.sources[0]!r} is the embedding ('tie_word_embeddings'),"
             " but the two differ; set it to false if the weights are right."
         )
+    if mapped.architecture.needs_output:
+        return mapped
     groups = tuple(group for group in mapped.groups if group is not output)
     return replace(mapped, groups=groups, dropped=(*mapped.dropped, *output.sources))
 

@@ -18,8 +18,9 @@ def load_gguf_state_dict(path: str | os.PathLike[str]) -> dict[str, Array]:
     """Every tensor of the checkpoint that is in the file, by its name there.
 
     Each is bit for bit the source cast to the type that the file keeps it in; of a quantized one,
-    exactly the 32-bit numbers that it stands for. A tied output matrix is not there, as in the
-    checkpoint. Raises ExportError for a file that `export_gguf` did not write, and GGUFError and
+    exactly the 32-bit numbers that it stands for. What the checkpoint has as MXFP4 comes back as
+    its bytes. A tied output matrix is not there, as in the checkpoint. Raises ExportError for a
+    file that `export_gguf` did not write, and GGUFError and
     OSError for one that cannot be read.
     """
     with GGUFReader(path) as reader:
@@ -36,10 +37,20 @@ def groups_of(source: Source) -> tuple[Group, ...]:
     """What became what, worked out as it was for the export."""
     shapes = {name: tensor.shape for name, tensor in source.tensors.items()}
     family = find(source.architecture)
-    return map_tensors(family, source.config, shapes, keep_mtp=source.keep_mtp).groups
+    mapped = map_tensors(family, source.config, shapes, keep_mtp=source.keep_mtp)
+    # An embedding may be the output matrix of the file as well.
+    first: dict[tuple[str, ...], Group] = {}
+    for group in mapped.groups:
+        first.setdefault(group.sources, group)
+    return tuple(first.values())
 
 
 def _undone(group: Group, reader: GGUFReader, source: Source) -> Iterator[tuple[str, Array]]:
+    if group.packed:
+        blocks = [tensor_of(reader.blocks(name)) for name in group.targets]
+        for name, tensor in zip(group.sources, undo(group.operations, blocks), strict=True):
+            yield name, tensor.array()
+        return
     stored = [tensor_of(reader.tensor(name)) for name in group.targets]
     kept = stored_dtype(reader.tensors[group.targets[0]].type)
     exact = all(operation.exact for operation in group.operations)

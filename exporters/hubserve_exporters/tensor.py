@@ -13,6 +13,10 @@ Array: TypeAlias = "NDArray[Any]"
 CHUNK = 2**20
 """Elements that are in memory at once where a tensor passes through: 4 MB as 32-bit numbers."""
 
+MXFP4 = np.dtype([("scale", "u1"), ("codes", "u1", (16,))])
+"""32 numbers in 17 bytes, as llama.cpp has them, as one element of an array: where a checkpoint is
+quantized so, its numbers stay as they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:

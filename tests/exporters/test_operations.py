@@ -13,6 +13,7 @@ from hubserve_exporters.errors import ExportError
 from hubserve_exporters.operations import (
     NegExp,
     Operation,
+    PackMxfp4,
     Permute,
     PlusOne,
     Reorder,
@@ -94,6 +95,28 @@ def test_a_split_takes_one_behind_the_other_or_every_second() -> None:
     assert [part.array().tolist() for part in every] == [[0, 2, 4], [1, 3, 5]]
 
 
+@given(st.data(), st.integers(1, 7))
+def test_blocks_of_mxfp4_keep_every_bit(data: st.DataObject, step: int) -> None:
+    rows, columns = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    codes = random.integers(0, 256, (rows, 4, columns, 16), np.uint8)
+    scales = random.integers(0, 256, (rows, 4, columns), np.uint8)
+    parts = made([PackMxfp4(), Split(2, axis=1, interleaved=True)], [codes, scales])
+    back = undo([PackMxfp4(), Split(2, axis=1, interleaved=True)], parts)
+    for array, tensor in zip((codes, scales), back, strict=True):
+        pieces = [tensor.read(start, min(start + step, rows)) for start in range(0, rows, step)]
+        np.testing.assert_array_equal(np.concatenate(pieces), array)
+
+
+def test_a_block_of_mxfp4_has_its_halves_beside_each_other() -> None:
+    codes = np.arange(16, dtype=np.uint8)[np.newaxis] * 16 + 1  # 1, 0, 1, 1, 1, 2, 1, 3 ...
+    (blocks,) = made([PackMxfp4()], [codes, np.array([7], np.uint8)])
+    (block,) = blocks.array()
+    assert block["scale"] == 7
+    assert (block["codes"] & 15).tolist() == [1, 0, 1, 1, 1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 1, 7]
+    assert (block["codes"] >> 4).tolist() == [1, 8, 1, 9, 1, 10, 1, 11, 1, 12, 1, 13, 1, 14, 1, 15]
+
+
 @given(st.lists(st.floats(-8, 8, width=16), min_size=1))
 def test_arithmetic_is_in_32_bits_whatever_the_source(values: list[float]) -> None:
     halves = np.array(values, np.float16)
@@ -121,6 +144,7 @@ def test_arithmetic_comes_back_but_for_rounding(values: list[float]) -> None:
         (Split(2, axis=-2), [(3, 7, 5)], "7 rows do not divide into 2 parts"),
         (Squeeze(1), [(6, 2, 4)], "dimension 1 has to be 1"),
         (Transpose(), [(3, 4)], "three dimensions are needed"),
+        (PackMxfp4(), [(3, 2, 16), (3, 2)], "16 bytes for each scale are needed"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(

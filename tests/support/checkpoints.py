@@ -48,21 +48,60 @@ _EXPERTS: dict[str, Any] = {
     "num_experts_per_tok": 2,
     "moe_intermediate_size": 48,
 }
+_FILLED: dict[str, Any] = {"head_dim": 16}
+"""For classes whose heads together are as wide as the hidden size."""
+_GEMMA3: dict[str, Any] = {
+    "sliding_window": 24,
+    "num_hidden_layers": 4,
+    "layer_types": ["sliding_attention"] * 3 + ["full_attention"],
+    "query_pre_attn_scalar": 32,
+    "tie_word_embeddings": True,
+}
 _OWN: Mapping[str, dict[str, Any]] = {
-    "gemma2": {"sliding_window": 24, "num_hidden_layers": 4, "query_pre_attn_scalar": 32},
-    "gemma3_text": {
+    "gemma2": {
         "sliding_window": 24,
         "num_hidden_layers": 4,
-        "layer_types": ["sliding_attention"] * 3 + ["full_attention"],
         "query_pre_attn_scalar": 32,
+        "tie_word_embeddings": True,
     },
-    "mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
-    "qwen2_moe": _EXPERTS | {"shared_expert_intermediate_size": 48},
-    "qwen3_moe": _EXPERTS,
+    "gemma3_text": _GEMMA3,
+    "gpt_oss": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 24},
+    "granite": {
+        "embedding_multiplier": 4.0,
+        "attention_multiplier": 0.3,
+        "residual_multiplier": 0.7,
+        "logits_scaling": 2.0,
+    },
+    "lfm2": _FILLED | {"num_hidden_layers": 4, "full_attn_idxs": [1, 3]},
+    "mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None},
+    "olmo2": _FILLED,
+    "phi3": _FILLED | {"original_max_position_embeddings": 4096},
+    "qwen2": _FILLED,
+    "qwen2_moe": _FILLED | _EXPERTS | {"shared_expert_intermediate_size": 48},
+    "qwen3_moe": _EXPERTS | {"norm_topk_prob": True},
     "qwen3_5_text": _LINEAR,
     "qwen3_5_moe_text": _LINEAR | _EXPERTS | {"shared_expert_intermediate_size": 48},
 }
 """What is special about an architecture, beyond `_SIZES`."""
+_SEES: Mapping[str, str] = {
+    "gemma3": "gemma3_text",
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
+}
+"""Those that see, and the language model in them, which `values` describe."""
+_VISION: dict[str, Any] = {
+    "depth": 1,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_heads": 2,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 1,
+    "num_position_embeddings": 16,
+    "image_size": 16,
+    "patch_size": 4,
+    "out_hidden_size": 64,
+}
+"""The vision towers of all of them, each of which takes what it knows."""
 
 
 @cache
@@ -73,33 +112,54 @@ def checkpoint(architecture: str) -> Path:
     return make(folder, architecture)
 
 
-def make(folder: Path, architecture: str, **values: Any) -> Path:
+def make(folder: Path, architecture: str, *, vary: bool = False, **values: Any) -> Path:
     """Writes a checkpoint into the folder, which it returns, the same for the same arguments.
 
     `architecture` is a `model_type` of transformers; `values` go into its configuration. The rows
     of control tokens and of padding in the output matrix are zero, if it has one of its own: such
-    a token is all but never sampled.
+    a token is all but never sampled. `vary`: norms, biases and decays differ as well, which all
+    begin the same; one that is mistaken for another is then noticed.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
+    from transformers import (
+        AutoConfig,
+        AutoModelForCausalLM,
+        AutoModelForImageTextToText,
+        GenerationConfig,
+    )
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
     end, pad = _number("<|im_end|>"), _number("<|endoftext|>")
-    settings = {**_SIZES, **_OWN.get(architecture, {}), **values}
-    config = AutoConfig.for_model(
-        architecture, **settings, eos_token_id=end, pad_token_id=pad, bos_token_id=None
-    )
+    ids = {"eos_token_id": end, "pad_token_id": pad, "bos_token_id": None}
+    text = _SEES.get(architecture, architecture)
+    settings: dict[str, Any] = {**_SIZES, **_OWN.get(text, {}), **values, **ids}
+    if text != architecture:
+        tied = settings["tie_word_embeddings"]
+        settings = {"text_config": settings, "vision_config": _VISION, "tie_word_embeddings": tied}
+    config = AutoConfig.for_model(architecture, **settings)
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    loader = AutoModelForCausalLM if text == architecture else AutoModelForImageTextToText
+    model = loader.from_config(config, dtype=torch.float32)
+    if vary:
+        _vary(model)
     output = model.get_output_embeddings()
-    if not config.tie_word_embeddings and output is not None:
+    if not config.get_text_config().tie_word_embeddings and output is not None:
         with torch.no_grad():
             output.weight[_PLAIN:] = 0
     model.generation_config = GenerationConfig(eos_token_id=[end, pad], pad_token_id=pad)
     model.save_pretrained(folder)
     _write_tokenizer(folder)
     return folder
+
+
+def _vary(model: Any) -> None:
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 1 or "bias" in name:
+                parameter += 0.2 * torch.randn_like(parameter)
 
 
 def _number(text: str) -> int:

@@ -11,9 +11,26 @@ from hubserve_exporters.architectures.base import Architecture
 from hubserve_exporters.errors import ExportError
 
 TABLE: dict[str, str] = {
+    "Gemma2ForCausalLM": "gemma2.Gemma2",
+    "Gemma3ForCausalLM": "gemma3.Gemma3",
+    "Gemma3ForConditionalGeneration": "gemma3.Gemma3",
+    "GptOssForCausalLM": "gpt_oss.GptOss",
+    "GraniteForCausalLM": "granite.Granite",
+    "Lfm2ForCausalLM": "lfm2.Lfm2",
     "LlamaForCausalLM": "llama.Llama",
     "MistralForCausalLM": "llama.Mistral",
+    "MixtralForCausalLM": "mixtral.Mixtral",
+    "Olmo2ForCausalLM": "olmo2.Olmo2",
+    "Phi3ForCausalLM": "phi3.Phi3",
     "Qwen2ForCausalLM": "qwen2.Qwen2",
+    "Qwen2MoeForCausalLM": "qwen2_moe.Qwen2Moe",
+    "Qwen3ForCausalLM": "qwen3.Qwen3",
+    "Qwen3MoeForCausalLM": "qwen3_moe.Qwen3Moe",
+    "Qwen3_5ForCausalLM": "qwen3_5.Qwen35",
+    "Qwen3_5ForConditionalGeneration": "qwen3_5.Qwen35",
+    "Qwen3_5MoeForCausalLM": "qwen3_5_moe.Qwen35Moe",
+    "Qwen3_5MoeForConditionalGeneration": "qwen3_5_moe.Qwen35Moe",
+    "SmolLM3ForCausalLM": "smollm3.SmolLM3",
 }
 """The class of transformers that a checkpoint is made for -> module and class here, sorted."""
 
@@ -26,8 +43,8 @@ def find(name: str) -> type[Architecture]:
         raise ExportError(
             f"The architecture {name!r} cannot be exported"
             + (f" (did you mean {' or '.join(near)}?)" if near else "")
-            + f"; {len(TABLE)} can, such as LlamaForCausalLM. docs/architectures.md says how one"
-            " is added."
+            + f"; {len(TABLE)} can, such as LlamaForCausalLM."
+            " docs/adding-an-architecture.md says how one is added."
         )
     module, _, family = entry.partition(".")
     found: type[Architecture] = getattr(import_module(f"{__name__}.{module}"), family)

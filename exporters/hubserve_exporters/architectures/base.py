@@ -12,21 +12,21 @@ What it computes depends on the configuration and on the names and shapes of the
 that restoring a file can ask it again.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubserve_exporters.architectures.findings import Finding, Refuse
+from hubserve_exporters.architectures.guards import common_guards
 from hubserve_exporters.architectures.rope import (
     Rope,
     frequency_factors,
+    long_factors,
     read_rope,
-    rope_guards,
     rope_metadata,
 )
 from hubserve_exporters.architectures.rules import Rule, rule
@@ -38,17 +38,13 @@ from hubserve_exporters.operations import Operation
 LAYER = "model.layers.{layer}"
 BLOCK = "blk.{layer}"
 Shapes = Mapping[str, tuple[int, ...]]
+Defaults = Mapping[str, Any]
 
 _PREFIXES = (
     ("model.language_model.", "model."),
     ("language_model.model.", "model."),
     ("language_model.lm_head.", "lm_head."),
 )
-_OTHER_SENSES = re.compile(
-    r"^(?:model\.)?(?:visual|vision_tower|vision_model|multi_modal_projector|embed_vision|"
-    r"audio_tower|embed_audio)\."
-)
-_BUFFER = re.compile(r"\.rotary_emb\.inv_freq$")
 
 
 class Architecture(ABC):
@@ -60,25 +56,34 @@ class Architecture(ABC):
 
     gguf: ClassVar[str]
     """llama.cpp's name, and the prefix of the keys."""
-    rope_base: ClassVar[float] = 10000.0
-    """The rope_theta that the class of transformers takes where config.json has none."""
+    defaults: ClassVar[Defaults] = {}
+    """What the class of transformers takes where config.json has nothing, unless it is as here."""
+    activation_key: ClassVar[str] = "hidden_act"
     activations: ClassVar[tuple[str, ...]] = ("silu", "swish")
-    """The values of `hidden_act` that llama.cpp computes for this architecture."""
+    """The values of `activation_key` that llama.cpp computes for this architecture."""
+    norm_operations: ClassVar[tuple[Operation, ...]] = ()
+    """What happens to the weights of all norms."""
+    ropes: ClassVar[tuple[str, ...]] = ("default", "linear", "dynamic", "yarn")
+    """The kinds of rotary embedding that llama.cpp computes for this architecture."""
+    frequency_factors: ClassVar[bool] = False
+    """Whether llama.cpp takes a factor for each frequency, with which it can do any embedding."""
+    partial_rope: ClassVar[bool] = False
+    """Whether llama.cpp can rotate a part of each head."""
+    filled: ClassVar[bool] = False
+    """Whether llama.cpp takes it that the heads together are as wide as the hidden size."""
+    needs_output: ClassVar[bool] = False
+    """Whether llama.cpp wants an output matrix where the embedding is used for it, too."""
+    biases: ClassVar[bool] = True
+    """Whether llama.cpp adds a bias to the output of attention."""
 
     def __init__(self, config: Config, shapes: Shapes, *, keep_mtp: bool = False) -> None:
-        self.config = config
+        self.config = config.over(self.defaults)
         self.shapes = shapes
         self.keep_mtp = keep_mtp
 
     @classmethod
-    def canonical(cls, name: str) -> str | None:
-        """The name of a tensor, without what a multimodal checkpoint puts before it.
-
-        None for what is left out: buffers that can be computed, and the other senses of a
-        multimodal model, whose language model is exported alone.
-        """
-        if _BUFFER.search(name) or _OTHER_SENSES.search(name):
-            return None
+    def canonical(cls, name: str) -> str:
+        """The name of a tensor, without what a multimodal checkpoint puts before it."""
         for prefix, plain in _PREFIXES:
             if name.startswith(prefix):
                 return plain + name.removeprefix(prefix)
@@ -94,39 +99,46 @@ class Architecture(ABC):
             "block_count": self.layers,
             "context_length": self.config.positive("max_position_embeddings"),
             "embedding_length": self.config.positive("hidden_size"),
-            "feed_forward_length": self.config.positive("intermediate_size"),
             "attention.head_count": self.heads,
             "attention.head_count_kv": self.kv_heads,
+            "attention.key_length": self.head_size,
+            "attention.value_length": self.head_size,
             "attention.layer_norm_rms_epsilon": self.config.number("rms_norm_eps", 1e-6),
         }
-        if "head_dim" in self.config:
-            keys |= {
-                "attention.key_length": self.head_size,
-                "attention.value_length": self.head_size,
-            }
-        return keys | rope_metadata(self.rope)
+        if self.feed_forward_length is not None:
+            keys["feed_forward_length"] = self.feed_forward_length
+        if self.partial_rope:
+            keys["rope.dimension_count"] = self.rotated
+        return keys | rope_metadata(self.rope, by_factors=self.by_factors)
 
     def extra_tensors(self) -> dict[str, NDArray[np.float32]]:
         """Tensors that no tensor of the checkpoint becomes, by their name in the file."""
-        factors = frequency_factors(self.rope, self.head_size)
-        return {} if factors is None else {"rope_freqs.weight": factors}
+        if self.rope.kind == "longrope":
+            return long_factors(self.rope, self.rotated)
+        if self.by_factors:
+            return {"rope_freqs.weight": frequency_factors(self.rope, self.rotated)}
+        return {}
 
     def guards(self) -> Iterator[Finding]:
         """What would make llama.cpp compute something else; keys that prevent it."""
-        activation = self.config.text("hidden_act", self.activations[0])
-        if activation not in self.activations:
-            yield Refuse(
-                f"config.json: 'hidden_act' is {activation!r}; llama.cpp computes"
-                f" {self.activations[0]!r} for {self.gguf}, whatever the file says."
-            )
-        yield from rope_guards(self.rope)
-        if self.rope.kind == "longrope":
-            yield Refuse(f"The rope type 'longrope' is not part of {self.gguf} in llama.cpp.")
+        yield from common_guards(self)
+
+    def unusual_yarn(self) -> Iterator[Finding]:
+        """What is said of betas that llama.cpp does not know, or ends that it would round."""
+        yield Refuse(
+            "config.json: yarn has a 'beta_fast', 'beta_slow' or 'truncate' of its own; llama.cpp"
+            f" computes with 32, 1 and true for {self.gguf}, whatever the file says."
+        )
 
     @cached_property
     def layers(self) -> int:
         """Their number, without those that guess further tokens."""
         return self.config.positive("num_hidden_layers")
+
+    @property
+    def feed_forward_length(self) -> int | None:
+        """The elements between up and down; None if no layer has that beside its experts."""
+        return self.config.positive("intermediate_size")
 
     @cached_property
     def heads(self) -> int:
@@ -147,54 +159,79 @@ class Architecture(ABC):
         return self.config.positive("head_dim", hidden // self.heads)
 
     @cached_property
-    def rope(self) -> Rope:
-        return read_rope(self.config, self.rope_base)
+    def rotated(self) -> int:
+        """Those of them that are rotated."""
+        return int(self.head_size * self.rope.share)
 
-    def ends(self) -> list[Rule]:
-        """The embedding, the last norm, and the output matrix, where it is one of its own."""
-        return [
-            rule("model.embed_tokens.weight", "token_embd.weight"),
-            rule("model.norm.weight", "output_norm.weight"),
-            rule("lm_head.weight", "output.weight", required=not self.tied),
-        ]
+    @cached_property
+    def rope(self) -> Rope:
+        return read_rope(self.config, self.config.number("rope_theta", 10000.0))
+
+    @property
+    def by_factors(self) -> bool:
+        """Whether the frequencies stand in a tensor."""
+        if self.rope.kind == "llama3":
+            return True
+        return self.frequency_factors and self.rope.kind == "yarn" and not self.rope.usual
 
     @cached_property
     def tied(self) -> bool:
         """Whether the embedding is the output matrix as well."""
         return self.config.flag("tie_word_embeddings", False)
 
+    def ends(self, *, norm: str = "model.norm", target: str = "output_norm") -> list[Rule]:
+        """The embedding, the last norm, and the output matrix, where it is one of its own."""
+        rules = [
+            rule("model.embed_tokens.weight", "token_embd.weight"),
+            rule(f"{norm}.weight", f"{target}.weight", *self.norm_operations),
+            rule("lm_head.weight", "output.weight", required=not self.tied),
+        ]
+        if self.tied and self.needs_output and "lm_head.weight" not in self.shapes:
+            rules.append(rule("model.embed_tokens.weight", "output.weight"))
+        return rules
+
+    def norms(self, names: Mapping[str, str]) -> list[Rule]:
+        """Norms of each layer, by their names in the checkpoint and in the file."""
+        return self.matrices(names, *self.norm_operations)
+
+    def matrices(self, names: Mapping[str, str], *operations: Operation) -> list[Rule]:
+        """Weights of each layer, by their names in the checkpoint and in the file."""
+        return [
+            rule(f"{LAYER}.{source}.weight", f"{BLOCK}.{target}.weight", *operations)
+            for source, target in names.items()
+        ]
+
     def attention(
-        self,
-        *,
-        query: tuple[Operation, ...] = (),
-        key: tuple[Operation, ...] = (),
-        norm: str = "input_layernorm",
+        self, *, query: tuple[Operation, ...] = (), key: tuple[Operation, ...] = ()
     ) -> list[Rule]:
-        """Norm, the four matrices, and their biases where the checkpoint has them.
+        """The four matrices, and their biases where the checkpoint has them.
 
         `query` and `key` are what happens to the rows of these two.
         """
-        rules = [rule(f"{LAYER}.{norm}.weight", f"{BLOCK}.attn_norm.weight")]
-        for source, target, operations in (
-            ("q_proj", "attn_q", query),
-            ("k_proj", "attn_k", key),
-            ("v_proj", "attn_v", ()),
-            ("o_proj", "attn_output", ()),
-        ):
-            names = f"{LAYER}.self_attn.{source}", f"{BLOCK}.{target}"
-            rules += [
-                rule(f"{names[0]}.weight", f"{names[1]}.weight", *operations),
-                rule(f"{names[0]}.bias", f"{names[1]}.bias", *operations, required=False),
-            ]
-        return rules
+        operations = {"self_attn.q_proj": query, "self_attn.k_proj": key}
+        names = {
+            "self_attn.q_proj": "attn_q",
+            "self_attn.k_proj": "attn_k",
+            "self_attn.v_proj": "attn_v",
+            "self_attn.o_proj": "attn_output",
+        }
+        return [
+            one
+            for source, target in names.items()
+            for one in self.linear(source, target, *operations.get(source, ()))
+        ]
 
-    def feed_forward(self, *, norm: str = "post_attention_layernorm") -> list[Rule]:
-        """Norm, gate, up and down, and their biases where the checkpoint has them."""
-        rules = [rule(f"{LAYER}.{norm}.weight", f"{BLOCK}.ffn_norm.weight")]
-        for part in ("gate", "up", "down"):
-            names = f"{LAYER}.mlp.{part}_proj", f"{BLOCK}.ffn_{part}"
-            rules += [
-                rule(f"{names[0]}.weight", f"{names[1]}.weight"),
-                rule(f"{names[0]}.bias", f"{names[1]}.bias", required=False),
-            ]
-        return rules
+    def feed_forward(self) -> list[Rule]:
+        """Gate, up and down, and their biases where the checkpoint has them."""
+        return [
+            one
+            for part in ("gate", "up", "down")
+            for one in self.linear(f"mlp.{part}_proj", f"ffn_{part}")
+        ]
+
+    def linear(self, source: str, target: str, *operations: Operation) -> list[Rule]:
+        """A matrix of each layer, and its bias where the checkpoint has one."""
+        return [
+            rule(f"{LAYER}.{source}.weight", f"{BLOCK}.{target}.weight", *operations),
+            rule(f"{LAYER}.{source}.bias", f"{BLOCK}.{target}.bias", *operations, required=False),
+        ]

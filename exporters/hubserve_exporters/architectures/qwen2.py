@@ -1,28 +1,27 @@
 """Qwen2 and Qwen2.5."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
-from hubserve_exporters.architectures.base import Architecture
-from hubserve_exporters.architectures.findings import Finding, Refuse
+from hubserve_exporters.architectures.base import Architecture, Defaults
+from hubserve_exporters.architectures.findings import Finding
+from hubserve_exporters.architectures.layers import unwindowed
 from hubserve_exporters.architectures.rules import Rule
-from hubserve_exporters.architectures.windows import unwindowed
 
 
 class Qwen2(Architecture):
     """The queries, keys and values have biases; the heads fill the hidden size exactly."""
 
     gguf = "qwen2"
+    filled = True
+    biases = False
+    defaults: ClassVar[Defaults] = {"sliding_window": 4096, "num_key_value_heads": 32}
 
     def rules(self) -> list[Rule]:
-        return [*self.ends(), *self.attention(), *self.feed_forward()]
+        norms = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+        return [*self.ends(), *self.norms(norms), *self.attention(), *self.feed_forward()]
 
     def guards(self) -> Iterator[Finding]:
         yield from super().guards()
-        hidden = self.config.positive("hidden_size")
-        if self.heads * self.head_size != hidden:
-            yield Refuse(
-                f"config.json: {self.heads} heads of {self.head_size} are not the hidden size"
-                f" {hidden}, as llama.cpp needs it for qwen2."
-            )
         if self.config.flag("use_sliding_window", False):
             yield from unwindowed(self.config)

@@ -1,7 +1,7 @@
 """Which tensors become which: the words in which a family says it."""
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hubserve_exporters.operations import Operation
 
@@ -27,6 +27,15 @@ class Rule:
     float32: bool = False
     layers: Container[int] | None = None
     offset: int = 0
+
+    def within(self, layers: Container[int]) -> "Rule":
+        """The same, for some layers alone."""
+        return replace(self, layers=layers)
+
+    def moved(self, place: str, other: str, layers: int, offset: int) -> "Rule":
+        """The same for as many layers that stand elsewhere, and come behind the others."""
+        sources = tuple(source.replace(place, other) for source in self.sources)
+        return replace(self, sources=sources, layers=range(layers), offset=offset)
 
 
 def rule(
