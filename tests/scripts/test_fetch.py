@@ -101,13 +101,16 @@ def test_a_name_that_is_not_known_is_answered_with_those_that_are(
 
 
 def put_source(path: Path, **files: str) -> str:
-    """A source archive with these templates in it; returns its sha256."""
+    """A source archive with these templates, and a vocabulary; returns its sha256."""
     with tarfile.open(path, "w:gz") as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(f"demo/vendor/llama.cpp/models/templates/{name}.jinja")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content.encode()))
         archive.addfile(tarfile.TarInfo("demo/setup.jinja"))
+        for end in ("gguf", "gguf.inp", "gguf.out", "txt"):
+            name = f"demo/vendor/llama.cpp/models/ggml-vocab-some-1.{end}"
+            archive.addfile(tarfile.TarInfo(name))
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -126,6 +129,15 @@ def test_templates_replace_those_of_another_version(
     assert (target / "a.jinja").read_text() == "{{ messages }}"
     assert (packages / "asked").read_text().split() == [package]
     assert names(target.parent) == ["templates"]
+
+
+def test_vocabularies_come_with_their_texts_and_tokens(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed = put_source(packages / f"llama-cpp-python=={fetch.LLAMA_VERSION}")
+    monkeypatch.setattr(fetch, "LLAMA_SHA256", hashed)
+    target = fetch.fetch_vocabularies(tmp_path / "vocabularies")
+    assert names(target) == ["VERSION", "some-1.gguf", "some-1.gguf.inp", "some-1.gguf.out"]
 
 
 def test_the_templates_come_from_the_version_that_is_installed() -> None:

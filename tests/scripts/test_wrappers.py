@@ -1,4 +1,4 @@
-"""scripts/serve, test, fetch-models and fetch-templates: each installs, then hands over."""
+"""scripts/serve, test, and those that fetch: each installs, then hands over."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def test_tests_get_what_they_need_first(
 
 @pytest.mark.parametrize(
     ("script", "arguments"),
-    [("fetch-models", ["gemma3", "smollm2"]), ("fetch-templates", [])],
+    [("fetch-models", ["gemma3", "smollm2"]), ("fetch-templates", []), ("fetch-vocabularies", [])],
 )
 def test_fetching_installs_first(house: House, script: str, arguments: list[str]) -> None:
     assert house.run(f"scripts/{script}", *arguments).returncode == 0
@@ -69,7 +69,11 @@ def test_measuring_installs_first(house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["serve", "test", "lint", "fetch-models", "fetch-templates", "bench-peers"]
+    "script",
+    [
+        *("serve", "test", "lint", "bench-peers"),
+        *("fetch-models", "fetch-templates", "fetch-vocabularies"),
+    ],
 )
 def test_nothing_goes_on_after_an_install_that_failed(house: House, script: str) -> None:
     house.environment["FAIL"] = "no network"

@@ -1,7 +1,7 @@
-"""What scripts/fetch-models and scripts/fetch-templates have put on this machine.
+"""What the scripts whose names begin with fetch- have put on this machine.
 
 A test that needs what is not there is skipped. Where HUBSERVE_REQUIRE_MODELS is set, as in CI, it
-fails instead, if it is of what CI fetches: SmolLM2 and the templates.
+fails instead, if it is of what CI fetches: SmolLM2, the templates and the vocabularies.
 """
 
 import os
@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from scripts.fetch import MODELS, models_directory, templates_directory
+from scripts.fetch import (
+    MODELS,
+    models_directory,
+    templates_directory,
+    vocabularies_directory,
+)
 
 
 def real_model(name: str) -> Path:
@@ -26,6 +31,15 @@ def real_templates() -> list[Path]:
     if not found:
         _missing("scripts/fetch-templates", required=True)
     return found
+
+
+def real_vocabulary(name: str) -> Path:
+    """A GGUF file with a tokenizer of llama.cpp's collection and nothing else. Beside it are texts,
+    ending in .inp, and the tokens that transformers makes of them, ending in .out."""
+    path = vocabularies_directory() / f"{name}.gguf"
+    if not path.exists():
+        _missing("scripts/fetch-vocabularies", required=True)
+    return path
 
 
 def _missing(script: str, *, required: bool) -> NoReturn:

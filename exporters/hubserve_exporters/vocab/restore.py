@@ -93,7 +93,8 @@ def _byte_level(
     model = {
         **_BPE,
         "ignore_merges": splitting.ignore_merges,
-        "vocab": {t: i for i, t in enumerate(tokens) if types[i] is PieceType.NORMAL},
+        # With the added ones: the library numbers those that are not there anew.
+        "vocab": {t: i for i, t in enumerate(tokens) if types[i] is not PieceType.UNUSED},
         "merges": [m.split(" ", 1) for m in metadata.strings(f"{_KEY}merges") or ()],
     }
     return {
