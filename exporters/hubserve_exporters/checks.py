@@ -8,17 +8,33 @@ from hubserve_exporters.errors import ExportError
 from hubserve_exporters.export_config import CheckLevel
 from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.reader import open_gguf
+from hubserve_exporters.parity import check_logits, check_run
 
 
 def check(files: Sequence[Path], checkpoint: Checkpoint, level: CheckLevel) -> list[str]:
     """What was checked, as the user is told. Raises ExportError if something is wrong.
 
     `files` are the parts of the model, the first one first; they have the names that they are to
-    have, in a folder where nobody looks for them yet.
+    have, in a folder where nobody looks for them yet. "none" reads them by the format alone, "fast"
+    also runs them for a few tokens, "full" compares with transformers.
     """
+    has_weights = _check_structure(files)
+    checked = ["structure"]
+    if level != "none" and has_weights:
+        check_run(files)
+        checked.append("a decode in llama.cpp")
+    if level == "full" and has_weights:
+        checked.append(check_logits(files, checkpoint))
+    return checked
+
+
+def _check_structure(files: Sequence[Path]) -> bool:
+    """Whether there are any weights."""
+    count = 0
     for path in files:
         try:
-            open_gguf(path).close()
+            with open_gguf(path) as file:
+                count += len(file.tensors)
         except GGUFError as error:
             raise ExportError(f"The file that was written is not sound: {error}.") from error
-    return ["structure"]
+    return count > 0

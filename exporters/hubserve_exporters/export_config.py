@@ -14,16 +14,19 @@ CheckLevel = Literal["none", "fast", "full"]
 class GGUFExportConfig:
     """`out_path` ends in .gguf; a file that is there is replaced.
 
-    `dtype` is a tensor type in any case, or "auto": what most of the checkpoint has. `architecture`
-    replaces the class that config.json names, `name` what the model is called. `tokenizer` "none"
-    leaves the vocabulary out, so that tokens have numbers only. `pre` names the pre-tokenizer where
-    it cannot be told. `split_max_size` is in bytes: a larger file is written in parts. `keep_mtp`
-    keeps the layers that guess further tokens. `strict` refuses what is suspicious in a chat
-    template, which is a warning otherwise.
+    `dtype` is a tensor type or a scheme of `quantize`, in any case, or "auto": what most of the
+    checkpoint has. `importance` is a file of llama-imatrix, for schemes. `architecture` replaces
+    the class that config.json names, `name` what the model is called. `tokenizer` "none" leaves the
+    vocabulary out, so that tokens have numbers only. `pre` names the pre-tokenizer where it cannot
+    be told. `split_max_size` is in bytes: a larger file is written in parts. `keep_mtp` keeps the
+    layers that guess further tokens. `strict` refuses what is suspicious in a chat template, which
+    is a warning otherwise. `vocab_only` leaves out the weights. `allow_pickle` takes weights that
+    are pickles, where there are no others.
     """
 
     out_path: Path
     dtype: str = AUTO
+    importance: Path | None = None
     architecture: str | None = None
     name: str | None = None
     tokenizer: Literal["auto", "none"] = "auto"
@@ -31,4 +34,6 @@ class GGUFExportConfig:
     split_max_size: int | None = None
     keep_mtp: bool = False
     strict: bool = False
+    vocab_only: bool = False
+    allow_pickle: bool = False
     check: CheckLevel = "fast"

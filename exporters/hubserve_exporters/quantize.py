@@ -4,7 +4,7 @@ Types that the gguf package can encode are written by the export itself.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -60,46 +60,47 @@ SCHEMES = {
 
 
 def quantize(
-    source: Path,
-    target: Path,
+    sources: Sequence[Path],
+    targets: Sequence[Path],
     scheme: str,
     *,
     importance: Path | None = None,
     report: Report = lambda share: None,
-) -> Counter[TensorType]:
-    """Writes `target` from `source`, in a process of its own; the bytes of each type in it.
+) -> None:
+    """Writes the targets from the sources, in a process of its own.
 
-    Both are GGUF files in one part. The target's file type is that of what is really in it. Raises
-    ExportError, and leaves no file, where llama.cpp cannot.
+    Both are one file, or as many parts, named as parts are. The targets' file type is that of what
+    is really in them. Raises ExportError, and leaves no file, where llama.cpp cannot.
     """
     chosen = SCHEMES[scheme]
-    if chosen.needs_importance and importance is None:
+    check_scheme(scheme, importance)
+    arguments: dict[str, object] = {
+        "source": str(sources[0]),
+        "target": str(targets[0]),
+        "file_type": int(chosen.file_type),
+        "importance": None if importance is None else str(importance),
+        "parts": len(sources),
+    }
+    try:
+        call("quantizing", arguments, doing=f"quantizing to {scheme}", report=report)
+        tensors: list[TensorInfo] = []
+        for target in targets:
+            with open_gguf(target) as file:
+                tensors += file.tensors.values()
+        set_uint32(targets[0], "general.file_type", file_type(chosen, tensors))
+    except BaseException:
+        for target in targets:
+            target.unlink(missing_ok=True)
+        raise
+
+
+def check_scheme(scheme: str, importance: Path | None) -> None:
+    """Raises ExportError where the scheme needs a matrix and there is none."""
+    if SCHEMES[scheme].needs_importance and importance is None:
         raise ExportError(
             f"{scheme} needs an importance matrix: make one with llama-imatrix and name it with"
             " --imatrix, or choose a type such as q4_k_m."
         )
-    try:
-        call(
-            "quantizing",
-            {
-                "source": str(source),
-                "target": str(target),
-                "file_type": int(chosen.file_type),
-                "importance": None if importance is None else str(importance),
-            },
-            doing=f"quantizing to {scheme}",
-            report=report,
-        )
-        with open_gguf(target) as file:
-            tensors = list(file.tensors.values())
-        set_uint32(target, "general.file_type", file_type(chosen, tensors))
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
-    sizes = Counter[TensorType]()
-    for tensor in tensors:
-        sizes[tensor.type] += tensor.size
-    return sizes
 
 
 def file_type(scheme: Scheme, tensors: Iterable[TensorInfo]) -> LlamaFileType:

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from hubserve_exporters.encoding import ENCODED
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf.tensor_types import TensorType
+from hubserve_exporters.safetensors_file import StoredTensor
 
 AUTO = "auto"
 _BY_SOURCE = {"F32": TensorType.F32, "F64": TensorType.F32, "F16": TensorType.F16}
@@ -52,6 +54,11 @@ class Types:
         return wanted if shape[-1] % wanted.block_elements == 0 else TensorType.F16
 
 
+def source_type(tensors: Iterable[StoredTensor]) -> TensorType:
+    """What "auto" is for these tensors of a checkpoint."""
+    return main_type(AUTO, ((tensor.dtype, prod(tensor.shape)) for tensor in tensors))
+
+
 def main_type(wanted: str, sources: Iterable[tuple[str, int]]) -> TensorType:
     """The type by its name in any case; "auto" is what most of the checkpoint's numbers have.
 
@@ -70,7 +77,7 @@ def main_type(wanted: str, sources: Iterable[tuple[str, int]]) -> TensorType:
     raise ExportError(
         f"The type {wanted!r} is not known; {AUTO}, "
         + ", ".join(type_.name.lower() for type_ in ENCODED)
-        + " are."
+        + " are, and schemes of llama.cpp such as q4_k_m, q5_k_m and q6_k."
     )
 
 

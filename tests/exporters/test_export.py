@@ -181,3 +181,57 @@ def test_buffers_that_can_be_computed_are_left_out(folder: Path, tmp_path: Path)
 def test_the_path_says_what_the_file_is(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"has to end in .gguf"):
         export(checkpoint("llama"), tmp_path / "it.bin")
+
+
+@pytest.mark.parametrize("limit", [None, 60_000])
+def test_a_scheme_of_llama_cpp_leaves_nothing_but_its_files(
+    tmp_path: Path, limit: int | None
+) -> None:
+    seen: list[tuple[int, int]] = []
+    config = GGUFExportConfig(
+        tmp_path / "out" / "it.gguf",
+        dtype="Q4_K_M",
+        tokenizer="none",
+        check="fast",
+        split_max_size=limit,
+    )
+    done = export_gguf(checkpoint("llama"), config, lambda *counts: seen.append(counts))
+    # Rows of 64 and 96 do not divide into blocks of 256.
+    assert done.types.keys() == {"Q5_0", "Q8_0", "F32"}
+    assert [written for written, _ in seen] == sorted(written for written, _ in seen)
+    assert seen[-1][0] == seen[-1][1]
+    assert sorted(done.files) == sorted((tmp_path / "out").iterdir())
+    assert done.checked == ("structure", "a decode in llama.cpp")
+    assert done.size == sum(path.stat().st_size for path in done.files)
+    with GGUFReader(done.files[0]) as reader:
+        assert reader.metadata["general.file_type"] == 8
+        assert sum(info.size for info in reader.tensors.values()) == sum(
+            size for _, size in done.types.values()
+        )
+    if limit is None:
+        assert [path.name for path in done.files] == ["it.gguf"]
+    else:
+        assert len(done.files) > 1
+        assert all(path.stat().st_size < limit + 20_000 for path in done.files)
+
+
+def test_a_matrix_of_importance_goes_with_schemes_alone(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="is of no use for f16; choose a type such as q4_k_m"):
+        export(
+            checkpoint("llama"), tmp_path / "it.gguf", dtype="f16", importance=tmp_path / "m.dat"
+        )
+    with pytest.raises(ExportError, match="iq1_s needs an importance matrix"):
+        export(checkpoint("llama"), tmp_path / "it.gguf", dtype="iq1_s")
+    with pytest.raises(ExportError, match=r"m\.dat' cannot be read"):
+        export(
+            checkpoint("llama"), tmp_path / "it.gguf", dtype="q6_k", importance=tmp_path / "m.dat"
+        )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("dtype", ["f32", "q4_k_m"])
+def test_a_vocabulary_alone_has_no_weights(tmp_path: Path, dtype: str) -> None:
+    done = export(checkpoint("llama"), tmp_path / "it.gguf", dtype=dtype, vocab_only=True)
+    assert done.types == {}
+    with GGUFReader(done.files[0]) as reader:
+        assert not reader.tensors and reader.metadata["llama.block_count"] == 2

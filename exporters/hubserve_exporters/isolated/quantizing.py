@@ -9,17 +9,21 @@ from typing import Any
 
 import llama_cpp.llama_cpp as llama
 
-from hubserve_exporters.gguf.reader import open_gguf
+from hubserve_exporters.gguf_reader import GGUFReader
 from hubserve_exporters.importance import Importance, check_importance, read_importance
 from hubserve_exporters.isolated.llama import fail, initialize
 
 _TENSOR = re.compile(r"\[ *(\d+)/ *(\d+)\]")
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _BUFFERS = 2**28
 """Bytes for rows that are being quantized; llama.cpp itself would take up to 8 GiB."""
 
 
 def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
-    """Writes `target` from `source` as `file_type`. Raises ExportError."""
+    """Writes `target` from `source` as `file_type`; both are the first of `parts`.
+
+    Raises ExportError.
+    """
 
     def listen(line: str) -> None:
         if found := _TENSOR.match(line):
@@ -30,13 +34,16 @@ def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[s
     params.ftype = arguments["file_type"]
     params.nthread = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
     params.max_buf_size = _BUFFERS
+    params.keep_split = arguments["parts"] > 1
     importance = _importance(arguments)
     # What the structure points to has to live as long as the call.
     entries = _entries(importance)
     if importance:
         params.imatrix = ctypes.cast(entries, ctypes.POINTER(llama.llama_model_imatrix_data))
-    source, target = (os.fsencode(arguments[name]) for name in ("source", "target"))
-    if llama.llama_model_quantize(source, target, ctypes.byref(params)):
+    # Of parts llama.cpp makes the names itself, from what is in front of the number.
+    target = _PART.sub("", arguments["target"]) if params.keep_split else arguments["target"]
+    paths = os.fsencode(arguments["source"]), os.fsencode(target)
+    if llama.llama_model_quantize(*paths, ctypes.byref(params)):
         raise fail("llama.cpp cannot quantize the model")
     report(1.0)
     return {}
@@ -46,8 +53,8 @@ def _importance(arguments: Mapping[str, Any]) -> Importance:
     if arguments["importance"] is None:
         return {}
     importance = read_importance(Path(arguments["importance"]))
-    with open_gguf(arguments["source"]) as file:
-        check_importance(importance, file.tensors.values())
+    with GGUFReader(arguments["source"]) as reader:
+        check_importance(importance, reader.tensors.values())
     return importance
 
 
