@@ -7,10 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hubserve_exporters.card import generate_model_card
     from hubserve_exporters.errors import ExportError
     from hubserve_exporters.export import Exported, export_gguf
     from hubserve_exporters.export_config import GGUFExportConfig
     from hubserve_exporters.gguf_reader import GGUFReader
+    from hubserve_exporters.hub import Pushed, push_to_hub
     from hubserve_exporters.restore import Restored, restore_checkpoint
     from hubserve_exporters.state_dict import load_gguf_state_dict
 
@@ -19,9 +21,12 @@ _PUBLIC = {
     "Exported": "export",
     "GGUFExportConfig": "export_config",
     "GGUFReader": "gguf_reader",
+    "Pushed": "hub",
     "Restored": "restore",
     "export_gguf": "export",
+    "generate_model_card": "card",
     "load_gguf_state_dict": "state_dict",
+    "push_to_hub": "hub",
     "restore_checkpoint": "restore",
 }
 
@@ -30,9 +35,12 @@ __all__ = [
     "Exported",
     "GGUFExportConfig",
     "GGUFReader",
+    "Pushed",
     "Restored",
     "export_gguf",
+    "generate_model_card",
     "load_gguf_state_dict",
+    "push_to_hub",
     "restore_checkpoint",
 ]
 

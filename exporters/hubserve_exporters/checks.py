@@ -9,6 +9,8 @@ from hubserve_exporters.export_config import CheckLevel
 from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.parity import check_logits, check_run
+from hubserve_exporters.vocab.compare import check_tokenizers
+from hubserve_exporters.vocab.corpus import corpus
 
 
 def check(files: Sequence[Path], checkpoint: Checkpoint, level: CheckLevel) -> list[str]:
@@ -16,10 +18,14 @@ def check(files: Sequence[Path], checkpoint: Checkpoint, level: CheckLevel) -> l
 
     `files` are the parts of the model, the first one first; they have the names that they are to
     have, in a folder where nobody looks for them yet. "none" reads them by the format alone, "fast"
-    also runs them for a few tokens, "full" compares with transformers.
+    compares the tokenizer with the checkpoint's and runs a few tokens, "full" compares the logits
+    with those of transformers, too.
     """
     has_weights = _check_structure(files)
     checked = ["structure"]
+    if level != "none" and _has_tokens(files[0]):
+        check_tokenizers(files[0], checkpoint)
+        checked.append(f"tokens of {len(corpus())} texts")
     if level != "none" and has_weights:
         check_run(files)
         checked.append("a decode in llama.cpp")
@@ -38,3 +44,8 @@ def _check_structure(files: Sequence[Path]) -> bool:
         except GGUFError as error:
             raise ExportError(f"The file that was written is not sound: {error}.") from error
     return count > 0
+
+
+def _has_tokens(path: Path) -> bool:
+    with open_gguf(path) as file:
+        return "tokenizer.ggml.tokens" in file.metadata

@@ -11,9 +11,7 @@ from typing import IO, Any, Literal
 
 from hubserve_exporters.errors import ExportError
 
-Task = Literal[
-    "evaluating", "exporting", "quantizing", "reference", "tokenizing", "unpickling"
-]
+Task = Literal["evaluating", "exporting", "quantizing", "reference", "tokenizing", "unpickling"]
 """The modules of this package that have a `run`."""
 Report = Callable[[float], None]
 """Takes how much is done, from 0 to 1."""
