@@ -56,6 +56,11 @@ def main() -> NoReturn:
     from hubserve_server.bench.command import bench
     from hubserve_server.cache import cache
     from hubserve_server.eval.command import tools
+    from hubserve_server.export.cached import exports
+    from hubserve_server.export.command import export
+    from hubserve_server.export.inspect import inspect
+    from hubserve_server.export.push import push
+    from hubserve_server.export.restore import restore
 
     app = typer.Typer(
         context_settings=HELP,
@@ -66,6 +71,11 @@ def main() -> NoReturn:
     app.callback()(options)
     app.command("serve")(command.serve)
     app.command("cache")(cache)
+    app.command("export")(export)
+    app.command("exports")(exports)
+    app.command("inspect")(inspect)
+    app.command("restore")(restore)
+    app.command("push")(push)
     # What stands after a model is for `serve`, whose options this parser does not know.
     beyond = {**HELP, "ignore_unknown_options": True}
     app.command("bench", context_settings=beyond)(bench)

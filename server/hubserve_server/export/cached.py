@@ -1,0 +1,60 @@
+"""The command `hubserve exports`: the checkpoints that were exported to be served."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hubserve_engine.config import CACHE_VARIABLE
+from hubserve_engine.errors import StartError
+from hubserve_engine.prefix_store.folder import default_folder
+from hubserve_engine.units import size_text
+
+
+def exports(
+    action: Annotated[
+        Literal["ls", "rm"],
+        typer.Argument(metavar="[ls|rm]", help="What to do.", show_default=False),
+    ] = "ls",
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="What to remove: names or keys that ls shows."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Remove all of them.")] = False,
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, metavar="DIR", help=f"The folder. Also {CACHE_VARIABLE}."),
+    ] = None,
+) -> int:
+    """List or remove the GGUF files that serving checkpoints has made, also while servers run."""
+    from hubserve_engine.exports.store import ExportStore
+
+    store = ExportStore((cache_dir or default_folder()).absolute())
+    try:
+        found = store.all()
+        if action == "ls":
+            print(f"{store.path}: {size_text(sum(export.size for export, _ in found))}")
+            for export, used in found:
+                day = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
+                kind = f"{export.dtype:<8}{size_text(export.size):>10}"
+                print(f"  {export.key[:8]}  {day}  {kind}  {export.id}")
+            return 0
+        wanted = set(names or ())
+        if not wanted and not everything:
+            raise StartError("Name what to remove, as `hubserve exports` lists it, or say --all.")
+        chosen = [
+            export
+            for export, _ in found
+            if everything or export.id in wanted or any(map(export.key.startswith, wanted))
+        ]
+        known = {export.id for export in chosen}
+        for name in wanted - known:
+            if not any(export.key.startswith(name) for export in chosen):
+                raise StartError(f"There is no export {name!r}; `hubserve exports` lists them.")
+        for export in chosen:
+            store.remove(export.key)
+            print(f"removed {export.id} {export.dtype}, {size_text(export.size)}")
+    except OSError as error:
+        raise StartError(f"{str(store.path)!r} cannot be used: {error.strerror}.") from error
+    return 0

@@ -1,0 +1,74 @@
+"""What an export made, with a card of it, onto the Hub; and nothing that lies beside it."""
+
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from hubserve_engine.catalog import RawCheckpoint
+from hubserve_engine.units import size_text
+from hubserve_exporters import Exported, GGUFExportConfig
+from hubserve_exporters.card import CardWarning, generate_model_card
+from hubserve_exporters.hub import push_to_hub
+from hubserve_server.export.explained import explained
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Where it is, what of it, who can see it, and what the card lacks."""
+
+    url: str
+    files: tuple[str, ...]
+    private: bool
+    warnings: tuple[str, ...]
+
+
+def publish(
+    repo: str, raw: RawCheckpoint, config: GGUFExportConfig, done: Exported, *, private: bool
+) -> Published:
+    """Uploads the files of an export, with a card and the licence. Raises StartError."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CardWarning)
+        card = generate_model_card(
+            raw.id.partition("@")[0],
+            _recipe(raw, config, done),
+            dict.fromkeys(done.checked, "passed"),
+            name=repo.rpartition("/")[2],
+            source=raw.folder,
+        )
+    said = tuple(str(one.message) for one in caught if one.category is CardWarning)
+    beside = done.files[0].parent
+    with explained(), tempfile.TemporaryDirectory(dir=beside, prefix=".push-") as name:
+        folder = Path(name)
+        for file in (*done.files, *raw.folder.glob("LICENSE*"), *raw.folder.glob("NOTICE*")):
+            _place(file, folder / file.name)
+        pushed = push_to_hub(folder, repo, card, private)
+    return Published(pushed.url, pushed.files, pushed.private, said)
+
+
+def _recipe(raw: RawCheckpoint, config: GGUFExportConfig, done: Exported) -> Mapping[str, object]:
+    recipe: dict[str, object] = {
+        "Checkpoint": raw.id,
+        "Architecture": done.architecture,
+        "Type": config.dtype.lower(),
+        "Tensors": ", ".join(f"{count} {kind}" for kind, (count, _) in done.types.items()),
+        "Size": size_text(done.size),
+    }
+    if config.importance is not None:
+        recipe["Importance matrix"] = config.importance.name
+    if config.pre is not None:
+        recipe["Pre-tokenizer, named by hand"] = config.pre
+    return {**recipe, "Made with": f"hubserve {metadata.version('hubserve')}"}
+
+
+def _place(file: Path, target: Path) -> None:
+    """A second name for a file, or a copy of it where there can be none."""
+    real = file.resolve()
+    try:
+        os.link(real, target)
+    except OSError:
+        shutil.copyfile(real, target)

@@ -1,0 +1,183 @@
+"""`hubserve export` and the commands around it, as a person runs them."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+from tests.support.checkpoints import checkpoint
+from tests.support.gguf_builder import write_gguf
+from tests.support.hub_repo import Repo
+from tests.support.hub_server import HubServer
+
+from hubserve_exporters import GGUFReader
+from hubserve_server import cli
+
+# The library sends large files in a way that its HTTP client warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning")
+
+TOKEN = "hf_secret"
+TEMPLATE = "%s/{repo_id}/resolve/{revision}/{filename}"
+
+
+class Program:
+    """`hubserve` in a folder of its own; `out` and `err` are what it said last."""
+
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        folder: Path,
+    ) -> None:
+        self._monkeypatch, self._capsys, self.folder = monkeypatch, capsys, folder
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "200")
+
+    def __call__(self, *arguments: object) -> int:
+        self._monkeypatch.setattr(sys, "argv", ["hubserve", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        self.out, self.err = self._capsys.readouterr()
+        assert isinstance(caught.value.code, int)
+        return caught.value.code
+
+    def refused(self, *arguments: object) -> str:
+        assert self(*arguments) == 2
+        line = self.err.splitlines()[-1]
+        assert line.startswith("hubserve: ") and line.endswith(".")
+        return line
+
+
+@pytest.fixture
+def hubserve(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Program:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    return Program(monkeypatch, capsys, folder)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A checkpoint that a test may change."""
+    folder = shutil.copytree(checkpoint("llama"), tmp_path / "Tiny-Llama")
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n# Tiny\n")
+    (folder / "LICENSE").write_text("MIT")
+    return folder
+
+
+@pytest.fixture
+def server(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    uploads = tmp_path / "uploads"
+    uploads.mkdir()
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    repos = {"owner/Tiny-Llama": Repo.of_folder(tiny)}
+    with HubServer(repos, token=TOKEN, uploads=uploads) as server:
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", TEMPLATE % server.url)
+        yield server
+
+
+def test_a_folder_becomes_a_file_that_says_what_it_is(hubserve: Program, tiny: Path) -> None:
+    assert hubserve("export", tiny, "--type", "q8_0") == 0
+    file = hubserve.folder / "Tiny-Llama-Q8_0.gguf"
+    assert list(hubserve.folder.iterdir()) == [file]
+    first, *lines = hubserve.out.splitlines()
+    assert first.startswith("Tiny-Llama-Q8_0.gguf: llama, ")
+    assert lines[0].split()[:3] == ["Q8_0", "16", "tensors"]
+    assert any("Checked: structure" in line and "llama.cpp" in line for line in lines)
+    with GGUFReader(file) as reader:
+        assert reader.metadata["general.name"] == "Tiny-Llama"
+
+    assert hubserve("inspect", file, "--tensors") == 0
+    assert hubserve.out.startswith(f"{file}: llama, 123 K parameters, ")
+    assert "  general.architecture = llama\n" in hubserve.out
+    assert "blk.0.attn_q.weight" in hubserve.out
+
+    assert hubserve("restore", file, "-o", "back") == 0
+    assert hubserve.out.startswith("back: 21 tensors, config.json, ")
+    assert json.loads(Path("back/config.json").read_text())["model_type"] == "llama"
+    assert "back is there already" in hubserve.refused("restore", file, "-o", "back")
+
+
+def test_where_it_goes_and_what_it_is_called(hubserve: Program, tiny: Path) -> None:
+    quick = ("--check", "none")
+    assert hubserve("export", tiny, *quick, "--name", "My Model") == 0
+    assert [path.name for path in hubserve.folder.iterdir()] == ["My Model-F32.gguf"]
+    Path("sub").mkdir()
+    assert hubserve("export", tiny, *quick, "-o", "sub") == 0
+    assert hubserve("export", tiny, *quick, "-o", "sub/x", "--type", "F16") == 0
+    assert sorted(path.name for path in Path("sub").iterdir()) == ["Tiny-Llama-F32.gguf", "x.gguf"]
+    assert hubserve("export", tiny, *quick, "--split-max-size", "100KB", "-o", "sub/p.gguf") == 0
+    assert "in 6 parts" in hubserve.out
+    assert len(list(Path("sub").glob("p-0000?-of-00006.gguf"))) == 6
+
+
+@pytest.mark.parametrize("type_", ["f16", "q4_k_m"])
+def test_a_dry_run_writes_nothing(hubserve: Program, tiny: Path, type_: str) -> None:
+    assert hubserve("export", tiny, "--type", type_, "--dry-run") == 0
+    assert not list(hubserve.folder.iterdir())
+    first = hubserve.out.splitlines()[0]
+    assert first.startswith(f"Tiny-Llama-{type_.upper()}.gguf would have ")
+    assert ("before llama.cpp makes q4_k_m of it" in first) == (type_ == "q4_k_m")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--type", "q9"], "The type 'q9' is not known; auto, "),
+        (["--type", "iq1_s"], "iq1_s needs an importance matrix"),
+        (["--type", "q4_k_m", "--imatrix", "m.dat"], "'m.dat' cannot be read: No such file"),
+        (["--check", "slow"], "'slow' is not one of 'fast', 'full', 'none'"),
+        (["--split-max-size", "big"], "'big' is not a size"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_leaves_nothing(
+    hubserve: Program, tiny: Path, arguments: list[str], said: str
+) -> None:
+    assert said in hubserve.refused("export", tiny, *arguments)
+    assert not list(hubserve.folder.iterdir())
+
+
+def test_what_is_no_checkpoint_is_one_line(hubserve: Program, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "is no checkpoint that can be exported" in hubserve.refused("export", tmp_path / "empty")
+    assert "/nowhere" in hubserve.refused("export", "/nowhere")
+    (tmp_path / "a.gguf").write_bytes(b"GGUF")
+    assert "a GGUF file at least 24" in hubserve.refused("inspect", tmp_path / "a.gguf")
+    assert "No such file" in hubserve.refused("inspect", "nowhere.gguf")
+    write_gguf(tmp_path / "b.gguf")
+    assert "hubserve export" in hubserve.refused("restore", tmp_path / "b.gguf", "-o", "x")
+    assert not list(hubserve.folder.iterdir())
+
+
+def test_a_text_in_a_file_does_nothing_to_the_terminal(hubserve: Program, tmp_path: Path) -> None:
+    write_gguf(tmp_path / "b.gguf", {"general.name": "\x1b[2Jx\ny" + "z" * 5000, "n": [1] * 99})
+    assert hubserve("inspect", tmp_path / "b.gguf") == 0
+    assert "\x1b" not in hubserve.out and "general.name = ·[2Jx·yzzz" in hubserve.out
+    assert max(map(len, hubserve.out.splitlines())) < 200
+    assert "n = [1, 1, 1, 1, 1, 1, … 99 in all]" in hubserve.out
+
+
+def test_from_the_hub_and_back(hubserve: Program, server: HubServer) -> None:
+    assert hubserve("export", "owner/Tiny-Llama", "--push", "owner/Tiny-GGUF") == 0, hubserve.err
+    assert (hubserve.folder / "Tiny-Llama-F32.gguf").exists()
+    repo = server.repos["owner/Tiny-GGUF"]
+    files = repo.revisions["main"]
+    assert repo.private and set(files) == {"Tiny-Llama-F32.gguf", "README.md", "LICENSE"}
+    card = files["README.md"].read_text()
+    assert "license: mit" in card and "base_model: owner/Tiny-Llama" in card
+    assert f"{server.url}/owner/Tiny-GGUF (private): " in hubserve.out
+    assert [path.name for path in hubserve.folder.iterdir()] == ["Tiny-Llama-F32.gguf"]
+
+    (hubserve.folder / "notes.txt").write_text("secret")
+    assert hubserve("push", ".", "owner/Again", "--public") == 0
+    assert set(server.repos["owner/Again"].revisions["main"]) == {"Tiny-Llama-F32.gguf"}
+    assert "is public, and the model was to be private" in hubserve.refused(
+        "push", ".", "owner/Again"
+    )
