@@ -61,7 +61,8 @@ class EngineConfig:
 
     Prefixes of all models are kept below `cache_dir` (None: where caches are kept on this system),
     in at most `cache_disk` bytes; 0 keeps none on disk. Those that lose their place in the context
-    are kept in at most `cache_memory` bytes.
+    are kept in at most `cache_memory` bytes. A checkpoint is exported to `export_type` (None: what
+    fits its size); exports are kept there, too, in at most `export_disk` bytes, and at least one.
     """
 
     model: ModelConfig
@@ -69,6 +70,8 @@ class EngineConfig:
     cache_dir: Path | None = None
     cache_disk: int = 4 * 1024**3
     cache_memory: int = 1024**3
+    export_type: str | None = None
+    export_disk: int = 64 * 1024**3
     backend: Literal["llama_cpp", "scripted"] = "llama_cpp"
 
 

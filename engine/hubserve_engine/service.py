@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
-from hubserve_engine.catalog import Catalog
+from hubserve_engine.catalog import Catalog, RawCheckpoint
+from hubserve_engine.catalog.resolve import Progress
 from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig
 from hubserve_engine.disk_cache import settle
 from hubserve_engine.errors import (
@@ -56,6 +58,7 @@ class Engine:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._closing = False
+        self._exported = 0.0
         self.progress = ""
 
     @property
@@ -68,8 +71,8 @@ class Engine:
 
     @property
     def loaded(self) -> float:
-        """How much of the model is loaded, from 0 to 1."""
-        return self._supervisor.loaded if self._supervisor is not None else 0.0
+        """How much of the model is loaded, or of its checkpoint exported, from 0 to 1."""
+        return self._supervisor.loaded if self._supervisor is not None else self._exported
 
     @property
     def restarts(self) -> int:
@@ -227,8 +230,9 @@ class Engine:
             model, choice = scripted(config.model)
         else:
             self._stage = "resolving"
+            catalog = Catalog(export=self._export)
             model = await in_thread(
-                lambda: Catalog().resolve(config.model.model, progress=self._report)
+                lambda: catalog.resolve(config.model.model, progress=self._report)
             )
             choice = choose(model, await in_thread(_hardware), config.model)
         self._stage = "loading"
@@ -238,6 +242,15 @@ class Engine:
         self._info = loaded_model(config.model, model, choice, disk, ready)
         self._stage = "ready"
         return self._info
+
+    def _export(self, raw: RawCheckpoint, progress: Progress) -> tuple[Path, tuple[str, ...]]:
+        # What it imports is for those who serve checkpoints.
+        from hubserve_engine.exports.obtain import obtain
+
+        return obtain(raw, self._config, progress, self._tell_share)
+
+    def _tell_share(self, share: float) -> None:
+        self._exported = share
 
     def _report(self, stage: Stage, sentence: str) -> None:
         self._stage, self.progress = stage, sentence

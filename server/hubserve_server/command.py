@@ -30,7 +30,8 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="owner/repo:file.gguf, owner/repo:Q4_K_M, owner/repo, or a path to a GGUF file.",
+        help="owner/repo:file.gguf, owner/repo:Q4_K_M, owner/repo, or a path to a GGUF file or"
+        " to the folder of a checkpoint.",
         show_default=False,
     ),
 ]
@@ -238,6 +239,23 @@ def serve(
             help="How much of the disk prefixes may take, such as 4GiB or 500M; 0 keeps none.",
         ),
     ] = ENGINE.cache_disk,
+    export_type: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE",
+            show_default="q8_0 up to 3 GB of weights, else q4_k_m",
+            help="What a checkpoint is exported to, to be served.",
+        ),
+    ] = ENGINE.export_type,
+    export_disk: Annotated[
+        int,
+        typer.Option(
+            parser=size,
+            metavar="SIZE",
+            show_default="64GiB",
+            help="How much of the disk exported checkpoints may take.",
+        ),
+    ] = ENGINE.export_disk,
     log_level: Annotated[LogLevel, typer.Option(help="What the log shows.")] = SETTINGS.log_level,
     backend: Annotated[Literal["llama_cpp", "scripted"], typer.Option(hidden=True)] = (
         ENGINE.backend
@@ -269,6 +287,8 @@ def serve(
         cache_dir=cache_dir,
         cache_disk=cache_disk,
         cache_memory=cache_ram,
+        export_type=export_type,
+        export_disk=export_disk,
         backend=backend,
     )
     settings = Settings(

@@ -21,7 +21,7 @@ class Engine(Protocol):
 
     @property
     def loaded(self) -> float:
-        """How much of the model is loaded, from 0 to 1, while the stage is `loading`."""
+        """How much is done, from 0 to 1, while the stage is `exporting` or `loading`."""
         ...
 
     @property

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 from tests.support.fake_engine import FakeEngine
 
+from hubserve_engine.types import Stage
 from hubserve_server import progress
 
 
@@ -40,13 +41,14 @@ def test_each_thing_is_told_once_and_no_bar_is_drawn_into_a_file(
     assert told.out == ""
 
 
-def test_a_bar_grows_while_the_model_is_loaded() -> None:
+@pytest.mark.parametrize("stage", ["exporting", "loading"])
+def test_a_bar_grows_while_the_model_is_exported_or_loaded(stage: Stage) -> None:
     output = io.StringIO()
 
     async def play() -> None:
-        engine = FakeEngine(stage="loading")
+        engine = FakeEngine(stage=stage)
         console = Console(file=output, force_terminal=True, width=60)
-        showing = asyncio.create_task(progress.show_bar(engine, console))
+        showing = asyncio.create_task(progress.show_bar(engine, console, stage))
         for engine.loaded in (0.0, 0.42):
             await asyncio.sleep(0.01)
         engine.stage = "ready"

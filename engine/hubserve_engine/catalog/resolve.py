@@ -26,8 +26,8 @@ from hubserve_engine.errors import ResolveError
 from hubserve_engine.types import Stage
 
 Progress = Callable[[Stage, str], None]
-Export = Callable[[RawCheckpoint, Progress], Path]
-"""Makes a GGUF file of a checkpoint, or finds the one that was made before."""
+Export = Callable[[RawCheckpoint, Progress], tuple[Path, tuple[str, ...]]]
+"""Makes a GGUF file of a checkpoint, or finds the one that was made before; with its notices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +129,8 @@ class Catalog:
                 f"{raw.id!r} is a checkpoint; make a GGUF file of it with `hubserve export`.",
                 param="model",
             )
-        file = self._export(raw, report)
-        return _resolved(raw.id, list(raw.aliases), (file,), raw.notices)
+        file, notices = self._export(raw, report)
+        return _resolved(raw.id, list(raw.aliases), (file,), (*raw.notices, *notices))
 
 
 def _choose(listing: Listing) -> Candidate:

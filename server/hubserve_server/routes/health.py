@@ -28,6 +28,6 @@ async def health(engine: TheEngine) -> Response:
     result = outcome(error)
     headers = {} if result.retry_after is None else {"Retry-After": str(result.retry_after)}
     body = NotReady(error=describe(error), status=status, stage=stage)
-    if stage == "loading":
+    if stage in ("exporting", "loading"):
         body.progress = engine.loaded
     return JsonResponse(body, status=result.status, headers=headers)

@@ -16,7 +16,7 @@ class Health(msgspec.Struct, kw_only=True):
 
 
 class NotReady(msgspec.Struct):
-    """`progress` is how much of the model is loaded, from 0 to 1."""
+    """`progress` is how much of the model is exported or loaded, from 0 to 1."""
 
     error: ErrorDetail
     status: str

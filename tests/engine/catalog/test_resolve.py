@@ -135,15 +135,16 @@ def test_a_checkpoint_on_the_hub_is_fetched_and_exported(
 ) -> None:
     asked: list[RawCheckpoint] = []
 
-    def export(checkpoint: RawCheckpoint, progress: Progress) -> Path:
+    def export(checkpoint: RawCheckpoint, progress: Progress) -> tuple[Path, tuple[str, ...]]:
         asked.append(checkpoint)
-        return TINY
+        return TINY, ("As it was said.",)
 
     model = Catalog(hub, export).resolve(typed)
     (checkpoint,) = asked
     assert (checkpoint.id, checkpoint.wanted) == (id, wanted)
     assert _files(checkpoint.folder) == CHECKPOINT
     assert (model.id, model.files, model.architecture) == (id, (TINY,), "qwen35")
+    assert model.notices == ("As it was said.",)
     assert {typed, "o/raw", id.partition("/")[2]} - {id} <= set(model.aliases)
 
 
@@ -265,7 +266,7 @@ def test_local_parts(tmp_path: Path) -> None:
 def test_a_local_checkpoint_is_exported(tmp_path: Path) -> None:
     for name in ("config.json", "model-00001-of-00002.safetensors"):
         (tmp_path / name).write_text("{}")
-    model = Catalog(export=lambda checkpoint, progress: TINY).resolve(str(tmp_path))
+    model = Catalog(export=lambda checkpoint, progress: (TINY, ())).resolve(str(tmp_path))
     assert (model.id, model.files) == (tmp_path.name, (TINY,))
     assert str(tmp_path) in model.aliases
     assert Catalog().checkpoint(str(tmp_path)).folder == tmp_path

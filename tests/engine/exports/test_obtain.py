@@ -1,0 +1,100 @@
+"""The file of a checkpoint: made once, found after that, and gone if it fails."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.support.checkpoints import checkpoint
+
+from hubserve_engine.catalog import RawCheckpoint
+from hubserve_engine.config import EngineConfig, ModelConfig
+from hubserve_engine.errors import ResolveError
+from hubserve_engine.exports import obtain as module
+from hubserve_engine.exports.obtain import export_type, obtain
+from hubserve_exporters.gguf.reader import open_gguf
+
+
+class Made:
+    """Exports of a copy of a tiny checkpoint, into a cache of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = shutil.copytree(checkpoint("llama"), folder / "Tiny")
+        self.cache = folder / "cache"
+        self.told: list[tuple[str, str]] = []
+        self.shares: list[float] = []
+
+    def __call__(self, wanted: str | None = None, limit: int = 1 << 30) -> Path:
+        raw = RawCheckpoint("o/Tiny", (), self.folder, wanted)
+        model = ModelConfig("o/Tiny")
+        config = EngineConfig(model, cache_dir=self.cache, export_disk=limit)
+        self.told.clear()
+        self.shares.clear()
+        file, notices = obtain(raw, config, self._tell, self.shares.append)
+        assert isinstance(notices, tuple)
+        return file
+
+    def _tell(self, stage: str, sentence: str) -> None:
+        self.told.append((stage, sentence))
+
+    def files(self) -> set[str]:
+        """All files in the cache but locks."""
+        found = (path for path in self.cache.rglob("*") if path.is_file())
+        return {path.name for path in found if path.suffix != ".lock"}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path)
+
+
+def test_it_is_made_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = made()
+    assert file.name == "Tiny-Q8_0.gguf"
+    assert made.told == [("exporting", "Exporting o/Tiny to q8_0")]
+    assert made.shares == sorted(made.shares) and made.shares[-1] == 1
+    with open_gguf(file) as opened:
+        assert opened.metadata["general.name"] == "Tiny"
+    assert made.files() == {"Tiny-Q8_0.gguf", "export.json"}
+    monkeypatch.setattr(module, "call", lambda *_, **__: pytest.fail("it is there"))
+    assert made() == file and made.told == []
+    assert made(limit=0) == file
+
+
+def test_a_type_that_is_named_is_another_file(made: Made) -> None:
+    assert made("F16").name == "Tiny-F16.gguf"
+
+
+def test_what_cannot_be_exported_leaves_nothing(made: Made) -> None:
+    with pytest.raises(ResolveError, match="The type 'q9' is not known"):
+        made("q9")
+    config = made.folder / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"architectures": ["Odd"]}))
+    with pytest.raises(ResolveError, match=r"'o/Tiny' cannot be exported: .*'Odd'"):
+        made()
+    assert made.files() == set()
+
+
+def test_a_cache_that_is_no_folder_is_a_sentence(made: Made) -> None:
+    made.cache.write_text("")
+    with pytest.raises(ResolveError, match="name another folder with --cache-dir"):
+        made()
+
+
+@pytest.mark.parametrize(
+    ("size", "wanted", "asked", "chosen"),
+    [
+        (2_900_000_000, None, None, "q8_0"),
+        (3_100_000_000, None, None, "q4_k_m"),
+        (3_100_000_000, None, "F16", "f16"),
+        (0, "Q6_K", "f16", "q6_k"),
+    ],
+)
+def test_the_type_is_what_was_named_or_what_fits(
+    tmp_path: Path, size: int, wanted: str | None, asked: str | None, chosen: str
+) -> None:
+    path = tmp_path / "model.safetensors"
+    with path.open("wb") as file:
+        file.truncate(size)
+    raw = RawCheckpoint("o/m", (), tmp_path, wanted)
+    assert export_type(raw, [path], asked) == chosen
