@@ -87,7 +87,7 @@ def facts(info: ModelInfo, settings: Settings, port: int) -> Iterator[tuple[str,
     sequences = f"{info.parallel} at a time"
     yield "Context", f"{info.context_length} tokens ({info.context_limit}), {sequences}"
     yield "Thinking", thinking_text(info)
-    yield "Tool calls", f"read as {info.tool_format}"
+    yield "Tools", f"calls in the format {info.tool_format}"
     yield "Engine", f"{info.engine} ({info.engine_reason})"
     yield "Runs on", f"{info.hardware}, {settings_text(info.running)}"
     yield "Lookup", f"up to {info.draft_max} tokens guessed a step" if info.draft_max else "off"

@@ -234,6 +234,23 @@ def test_a_stop_string_ends_a_call_too(client: httpx.Client, ask: Any) -> None:
     assert told(found) == [("get_weather", {"city": "Paris"})]
 
 
+def test_functions_are_answered_in_the_older_form(client: httpx.Client) -> None:
+    older = {"tools": None, "functions": [WEATHER["function"]], "function_call": "auto"}
+    found = choice(client, "two calls", **older)
+    assert found["message"] == {
+        "role": "assistant",
+        "content": "Let me look.",
+        "function_call": {"name": "get_weather", "arguments": '{"city": "Paris"}'},
+    }
+    assert found["finish_reason"] == "function_call"
+    chunks = stream(client, **body("two calls", **older))
+    deltas = [part["delta"] for chunk in chunks for part in chunk["choices"]]
+    parts = [delta["function_call"] for delta in deltas if "function_call" in delta]
+    assert parts[0] == {"name": "get_weather", "arguments": ""}
+    assert "".join(part["arguments"] for part in parts) == '{"city": "Paris"}'
+    assert chunks[-1]["choices"][0]["finish_reason"] == "function_call"
+
+
 def test_probabilities_belong_to_the_text(client: httpx.Client) -> None:
     found = choice(client, "two calls", logprobs=True)
     tokens = [each["token"] for each in found["logprobs"]["content"]]

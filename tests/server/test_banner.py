@@ -34,6 +34,7 @@ def test_everything_about_the_model_is_said() -> None:
         "The template has no tools.",
         "Also      owner/Tiny-GGUF, Tiny-Q4_K_M.gguf, Tiny-Q4_K_M, tiny",
         "Thinking  <think> ... </think>, switch enable_thinking",
+        "Tools     calls in the format hermes",
         "Lookup    up to 15 tokens guessed a step",
     ):
         assert fact in text

@@ -11,27 +11,23 @@ Every text makes valid JSON, for any cutting into chunks: what has no place is l
 
 import json
 import re
-import sys
 from dataclasses import dataclass
 from typing import Literal
 
+from hubserve_engine import surrogates
+from hubserve_engine.output.json_string import JsonString
 from hubserve_engine.output.scalars import text_as_scalar, word_as_scalar
 from hubserve_engine.output.shape import Shape, compact
-from hubserve_engine.stop import partial_suffix
 
 ANYTHING = Shape.of({})
 
 _PORTION = 1024  # what is read at once, since what is read is cut off what is left
 _SPACE = re.compile(r"[ \t\r\n\f\v\ufeff]*")
-_PLAIN = re.compile(r"[^\"'\\\x00-\x1f]+")
-_ESCAPED = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
-_PYTHON_ESCAPED = re.compile(r"\\(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})")
-_ESCAPE_LENGTHS = {"u": 6, "x": 4, "U": 10}
 _WORD_END = re.compile(r"[,\]}\n<]")
 _KEY_END = re.compile(r"[:,\]}\n<]")
 _PYTHON_WORD_END = re.compile(r"[,)\]}\n]")
 _PYTHON_KEY_END = re.compile(r"[:=,)\]}\n]")
-_Expected = Literal["value", "key", "colon", "next", "string", "captured"]
+_Expected = Literal["value", "key", "colon", "next", "captured"]
 
 
 @dataclass(slots=True)
@@ -60,10 +56,9 @@ class JsonMender:
         self._root = shape
         self._comma = ""
         self._own_quote = "" if quote == '"' else quote
-        # Of the string that is open:
-        self._quote = ""
-        self._kept: list[str] | None = None
+        self._string: JsonString | None = None
         self._is_key = False
+        self._kept: list[str] | None = None
         self._inner: JsonMender | None = None
         self._closing = ")]}" if python else "]}"
         self._word_end = _PYTHON_WORD_END if python else _WORD_END
@@ -94,12 +89,10 @@ class JsonMender:
         """The last of it: all that is open is closed."""
         if self.done:
             return ""
-        out = self.feed("\n") if self._expected in ("value", "key") and self._text.strip() else ""
-        if self._expected == "string" and not self.done:
-            # The end of the text may stand where a quotation mark could have been the last.
-            if not (self._text.startswith(self._quote) and not self._text[1:].strip()):
-                self._add(self._text)
-            self._end_string(self._text)
+        out = self.feed("\n") if self._text.strip() else ""
+        if self._string is not None:
+            self._add(self._string.finish())
+            self._end_string()
         if self._inner is not None:
             self._end_captured(self._inner.finish())
         while not self.done:
@@ -116,8 +109,8 @@ class JsonMender:
 
     def _step(self) -> bool:
         """Works on the text; False where it has to wait for more."""
-        if self._expected == "string":
-            return self._string()
+        if self._string is not None:
+            return self._more_string(self._string)
         if self._expected == "captured":
             return self._captured()
         space = _SPACE.match(self._text)
@@ -280,9 +273,12 @@ class JsonMender:
         return "partial" if self._own_quote.startswith(text) else ""
 
     def _open_string(self, quote: str, *, is_key: bool) -> bool:
-        self._quote, self._is_key = quote, is_key
-        self._expected = "string"
+        followers = ":" if is_key else f",<{self._closing}"
+        self._is_key = is_key
         self._kept = None
+        self._string = JsonString(
+            quote, followers=followers if self._stack else "", verbatim=bool(self._own_quote)
+        )
         if is_key or not self._shape.takes_text:
             self._kept = []
         else:
@@ -290,74 +286,27 @@ class JsonMender:
             self._emit('"')
         return self._skip(len(quote))
 
-    def _string(self) -> bool:
-        text = self._text
-        if self._own_quote:
-            at = text.find(self._own_quote)
-            safe = at if at >= 0 else len(text) - partial_suffix(text, (self._own_quote,))
-            self._add(text[:safe])
-            if at >= 0:
-                self._end_string(text[at + len(self._own_quote) :])
-                return True
-            self._text = text[safe:]
-            return False
-        if plain := _PLAIN.match(text):
-            self._add(plain[0])
-            return self._skip(plain.end())
-        if text[0] == "\\":
-            return self._escape(text)
-        if text[0] == self._quote:
-            return self._quotation_mark(text)
-        self._add(text[0])
-        return self._skip(1)
-
-    def _escape(self, text: str) -> bool:
-        if len(text) < _ESCAPE_LENGTHS.get(text[1:2], 2):
-            return False
-        if sound := _ESCAPED.match(text):
-            if self._kept is None:
-                self._emit(sound[0])
-            else:
-                self._kept.append(json.loads(f'"{sound[0]}"'))
-            return self._skip(sound.end())
-        if pythons := _PYTHON_ESCAPED.match(text):
-            code = int(pythons[0][2:], 16)
-            self._add(chr(code) if code <= sys.maxunicode else "\ufffd")
-            return self._skip(pythons.end())
-        self._add("'" if text[1] == "'" else "\\")
-        return self._skip(2 if text[1] == "'" else 1)
-
-    def _quotation_mark(self, text: str) -> bool:
-        """It ends the string only where something follows that can follow one."""
-        space = _SPACE.match(text, 1)
-        end = space.end() if space else 1
-        if end == len(text):
-            if self._stack:
-                return False
-            self._end_string(text[1:])
-            return True
-        following = ":" if self._is_key else f",<{self._closing}"
-        ends = text[end] in following or ("\n" in text[1:end] and text[end] == self._quote)
-        if ends or not self._stack:
-            self._end_string(text[1:])
-            return True
-        self._add(text[0])
-        return self._skip(1)
+    def _more_string(self, string: JsonString) -> bool:
+        self._add(string.feed(self._text))
+        self._text = string.rest
+        if string.done:
+            self._end_string()
+        return bool(self._text)
 
     def _add(self, text: str) -> None:
-        """More of the string's own text."""
         if self._kept is None:
-            self._emit(compact(text)[1:-1])
+            self._emit(text)
         else:
             self._kept.append(text)
 
-    def _end_string(self, rest: str) -> None:
-        self._text = rest
+    def _end_string(self) -> None:
+        self._string = None
         if self._kept is None:
             self._emit('"')
             self._after_value()
             return
-        text, self._kept = "".join(self._kept), None
+        text = surrogates.mended(json.loads('"' + "".join(self._kept) + '"'))
+        self._kept = None
         if self._is_key:
             self._begin_member(text)
             return

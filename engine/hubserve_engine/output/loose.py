@@ -1,10 +1,19 @@
-"""What models write instead of their own format: JSON in a fence, in other tags, or bare.
+"""What models write instead of their own format: JSON in a fence, in other tags, or bare; and their
+own format in a fence.
 
 A call in one of these counts only where it stands at the start of a line, names an offered tool and
 has arguments that fit.
 """
 
+from dataclasses import replace
+
 from hubserve_engine.tool_formats.layout import JsonBody, Layout, NamedBody, PythonArguments
+
+
+def in_fence(layout: Layout) -> Layout:
+    begin, end = layout.section
+    return replace(layout, section=(f"```{{id}}\n{begin}", f"{end}\n```"))
+
 
 LOOSE: tuple[Layout, ...] = (
     Layout(JsonBody(), section=("```{id}", "```"), array=True),
@@ -12,6 +21,8 @@ LOOSE: tuple[Layout, ...] = (
         Layout(JsonBody(), section=(f"<{tag}>", f"</{tag}>"), array=True)
         for tag in ("tool_call", "tool_calls", "tools", "tool", "function_call", "functioncall")
     ),
+    Layout(JsonBody(), section=('{\n"tool_calls":', "}"), array=True),
     Layout(JsonBody(), array=True),
+    Layout(JsonBody(name=""), array=True),
     Layout(NamedBody("(", PythonArguments(), ")"), array=True, separator=", "),
 )

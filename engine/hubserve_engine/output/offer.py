@@ -8,7 +8,7 @@ from typing import Any
 from hubserve_engine.output.shape import Shape
 from hubserve_engine.types import ToolUse
 
-_AFTER_NAME = re.compile(r"[\w.-]")
+_AFTER_NAME = re.compile(r"[\w-]")
 # What a name may stand behind: gpt-oss and Kimi write their tools as members of this.
 _NAMESPACE = "functions."
 # Left out, since they may take any time on any text, or are too strict for what is only a guess.
@@ -54,6 +54,7 @@ class Offer:
 
     def __init__(self, tools: Sequence[dict[str, Any]], use: ToolUse) -> None:
         self.parallel = use.parallel
+        self.longest = 0
         self._tools: dict[str, Tool] = {}
         if use.choice == "none":
             return
@@ -63,7 +64,7 @@ class Offer:
             if isinstance(name, str) and (use.allowed is None or name in use.allowed):
                 assert isinstance(function, dict)
                 self._tools[name] = Tool(name, function.get("parameters"))
-        self.longest = max(map(len, self._tools), default=0)
+                self.longest = max(self.longest, len(name))
 
     def __bool__(self) -> bool:
         return bool(self._tools)

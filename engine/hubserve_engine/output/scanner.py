@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from hubserve_engine.output.attempt import Attempt
 from hubserve_engine.output.offer import Offer
 from hubserve_engine.output.triggers import Texts, Way, triggers
-from hubserve_engine.stop import partial_suffix
 from hubserve_engine.tool_formats import ToolFormat
 from hubserve_engine.tool_formats.layout import JsonBody, NamedBody
 
-_LONGEST_TRIGGER = 64
 _MOST_SPACE = 64
 _NO_SECOND_LOOK = 1000
 """A call that does not fit is text, and so is what is inside one of so many characters."""
@@ -105,7 +103,7 @@ class Scanner:
         if found := self._triggers.search(self._text, self._blank_line):
             self._begin(found[0], found.start(), self._triggers.ways(found[0]))
             return True
-        end = len(self._text) - partial_suffix(self._text[-_LONGEST_TRIGGER:], self._triggers.texts)
+        end = len(self._text) - self._triggers.partial(self._text)
         end -= _space_at_end(self._text[:end])
         text, self._text = self._text[:end], self._text[end:]
         self._say(text)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hubserve_engine.output.loose import LOOSE
+from hubserve_engine.output.loose import LOOSE, in_fence
 from hubserve_engine.output.opening import Opening
 from hubserve_engine.tool_formats import FORMATS, ToolFormat
 from hubserve_engine.tool_formats.layout import JsonBody, Layout
@@ -13,6 +13,7 @@ from hubserve_engine.tool_formats.layout import JsonBody, Layout
 Texts = tuple[str, ...]
 
 _SHORT = 4
+_LONGEST = 64
 _AT_LINE_START = ("{", "[", "```")
 
 
@@ -30,7 +31,8 @@ def _ways(format: ToolFormat) -> list[Way]:
     """All there are, the model's own first."""
     layouts = [layout for other in FORMATS.values() for layout in other.layouts]
     marked = [layout for layout in layouts if _is_marked(layout)]
-    found = dict.fromkeys((*format.layouts, *marked, *LOOSE))
+    fenced = map(in_fence, format.layouts)
+    found = dict.fromkeys((*format.layouts, *marked, *fenced, *LOOSE))
     own = frozenset(format.layouts)
     return [Way(layout, layout in own, tuple(_openings(layout))) for layout in found]
 
@@ -76,6 +78,7 @@ class Triggers:
         self.texts = sorted({*anywhere, *_AT_LINE_START})
         self._anywhere = _any_of(anywhere)
         self._all = _any_of((*_AT_LINE_START, *anywhere))
+        self._beginning = re.compile(_beginnings(self.texts))
 
     def search(self, text: str, blank_line: bool) -> re.Match[str] | None:
         """The first trigger in `text`, before which there is nothing else in its line if
@@ -90,6 +93,12 @@ class Triggers:
             at += 1
         return None
 
+    def partial(self, text: str) -> int:
+        """How many characters at the end of `text` may grow into a trigger."""
+        start = max(0, len(text) - _LONGEST)
+        found = self._beginning.search(text, start)
+        return len(text) - found.start() if found else 0
+
     def ways(self, trigger: str) -> list[tuple[Way, Texts]]:
         """The ways that begin with `trigger`, each with its opening; the model's own first."""
         found = [
@@ -103,6 +112,22 @@ class Triggers:
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, texts)))
+
+
+def _beginnings(texts: Iterable[str]) -> str:
+    """A pattern for a text that ends within one of `texts`, in which each letter is looked at once
+    however many they are."""
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        if len(text) > 1:
+            groups.setdefault(text[0], []).append(text[1:])
+    branches = [
+        re.escape(first) + rf"(?:\Z|{_beginnings(rest)})"
+        if any(len(r) > 1 for r in rest)
+        else re.escape(first) + r"\Z"
+        for first, rest in groups.items()
+    ]
+    return "|".join(branches)
 
 
 def _begins_line(before: str, blank_line: bool) -> bool:

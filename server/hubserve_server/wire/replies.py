@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from hubserve_engine.types import CacheTier
 
-Finish = Literal["stop", "length", "tool_calls"]
+Finish = Literal["stop", "length", "tool_calls", "function_call"]
 
 
 class CachedTokens(msgspec.Struct):
@@ -90,6 +90,7 @@ class ChatDelta(msgspec.Struct):
     reasoning_content: str | UnsetType = UNSET
     content: str | UnsetType = UNSET
     tool_calls: list[ToolCall] | UnsetType = UNSET
+    function_call: CalledFunction | UnsetType = UNSET
 
 
 class ChunkChoice(msgspec.Struct):
@@ -115,6 +116,7 @@ class ChatMessage(msgspec.Struct, kw_only=True):
     reasoning_content: str | UnsetType = UNSET
     content: str | None
     tool_calls: list[ToolCall] | UnsetType = UNSET
+    function_call: CalledFunction | UnsetType = UNSET
 
 
 class ChatChoice(msgspec.Struct):

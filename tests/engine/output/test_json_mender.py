@@ -85,6 +85,13 @@ def test_values_have_the_types_that_are_wanted(text: str, expected: dict[str, An
     assert json.loads(mended(text, SHAPE)) == expected
 
 
+def test_halves_of_characters_can_be_sent() -> None:
+    for text in ('{"count": "\\ud83d"}', '{"\\ud83d": 1}'):
+        mended(text, SHAPE).encode()
+    made = JsonMender(SHAPE, python=True).feed("text='\\U0000d83d \\U99999999')")
+    made.encode()
+
+
 def test_a_string_streams_and_its_end_waits_for_what_follows() -> None:
     mender = JsonMender(SHAPE)
     assert mender.feed('{"text": "one ') == '{"text": "one '

@@ -34,3 +34,13 @@ def test_some_count_at_the_start_of_a_line_only() -> None:
     assert found.search("so <tool_call>", False)
     mistral = triggers(FORMATS["mistral"]).search("so [TOOL_CALLS]", False)
     assert mistral and mistral[0] == "[TOOL_CALLS]"
+
+
+@each_format
+def test_the_beginning_of_a_trigger_is_waited_for(name: str) -> None:
+    found = triggers(FORMATS[name])
+    for text in found.texts:
+        for length in range(1, len(text)):
+            assert found.partial(f"so {text[:length]}") >= length
+        assert found.partial(f"{text} so") == 0
+    assert found.partial("") == found.partial("so") == 0

@@ -4,7 +4,7 @@ from hubserve_engine.tool_formats.layout import Layout, NamedBody
 from hubserve_engine.tool_formats.tool_format import ToolFormat
 
 # The format of the content, which models write in more than one way.
-_KINDS = (" <|constrain|>json", " json", "")
+_KINDS = (" <|constrain|>json", " {id}")
 _CHANNELS = ("commentary", "analysis")
 
 FORMAT = ToolFormat(
