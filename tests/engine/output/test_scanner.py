@@ -20,7 +20,10 @@ WEATHER = {
         "days": {"type": "integer"},
         "warm": {"type": "boolean"},
         "places": {"type": "array", "items": {"type": "string"}},
-        "more": {"type": "object"},
+        "more": {
+            "type": "object",
+            "properties": {"a": {"type": "number"}, "b": {"type": "string"}},
+        },
     },
     "required": ["city"],
 }
@@ -87,7 +90,7 @@ values = st.fixed_dictionaries(
         "days": st.integers(-5, 10**6),
         "warm": st.booleans(),
         "places": st.lists(words, max_size=3),
-        "more": st.dictionaries(st.sampled_from(["a", "b"]), st.none() | st.floats(0, 1) | words),
+        "more": st.fixed_dictionaries({}, optional={"a": st.floats(0, 1), "b": words}),
     },
 )
 calls = st.lists(st.tuples(st.sampled_from(["get_weather"]), values), min_size=1, max_size=3)
