@@ -17,8 +17,8 @@ ANSWER_SHARE = 4
 """One token of so many is left for the answer ..."""
 ANSWER_MOST = 4096
 """... but no more than these ..."""
-ANSWER_LEAST = 2
-"""... and no fewer than these: the first may be an empty line."""
+ANSWER_LEAST = 4
+"""... and no fewer than these: the first ones may be empty lines."""
 
 
 @dataclass(frozen=True, slots=True)

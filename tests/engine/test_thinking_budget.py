@@ -107,7 +107,7 @@ def test_an_answer_always_has_room(asked: int, room: int) -> None:
     assert thinking >= 0
     assert asked < 0 or thinking <= asked
     if room > 3:
-        assert room - thinking - 3 >= max(2, min(room // 4, 4096)) or thinking == 0
+        assert room - thinking - 3 >= max(4, min(room // 4, 4096)) or thinking == 0
         assert room - thinking - 3 >= 1
 
 

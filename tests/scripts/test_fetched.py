@@ -42,7 +42,7 @@ def test_ci_without_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         real_vocabulary("phi-3")
 
 
-def test_ci_does_not_need_the_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ci_does_not_need_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUBSERVE_REQUIRE_MODELS", "1")
     with pytest.raises(pytest.skip.Exception):
-        real_model("qwen2.5-coder")
+        real_model("gemma3")

@@ -1,7 +1,7 @@
 """What the scripts whose names begin with fetch- have put on this machine.
 
 A test that needs what is not there is skipped. Where HUBSERVE_REQUIRE_MODELS is set, as in CI, it
-fails instead, if it is of what CI fetches: SmolLM2, the templates and the vocabularies.
+fails instead, if it is of what CI fetches: models of `IN_CI`, the templates and the vocabularies.
 """
 
 import os
@@ -16,12 +16,14 @@ from scripts.fetch import (
     vocabularies_directory,
 )
 
+IN_CI = ("smollm2", "qwen2.5-coder")
+
 
 def real_model(name: str) -> Path:
     """The GGUF file of a model that `scripts/fetch-models --help` names."""
     path = models_directory() / MODELS[name].file
     if not path.exists():
-        _missing(f"scripts/fetch-models {name}", required=name == "smollm2")
+        _missing(f"scripts/fetch-models {name}", required=name in IN_CI)
     return path
 
 
