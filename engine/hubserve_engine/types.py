@@ -58,6 +58,11 @@ class ToolUse:
     parallel: bool = True
     strict: bool = False
 
+    @property
+    def binds(self) -> bool:
+        """Whether calls are held to the schemas of their tools."""
+        return self.choice == "required" or (self.choice == "auto" and self.strict)
+
 
 @dataclass(frozen=True, slots=True)
 class Constraint:

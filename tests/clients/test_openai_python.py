@@ -3,14 +3,14 @@
 import asyncio
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from tests.support.fetched import real_model
 from tests.support.process import SAFETY, Served
 from tests.support.weights import serving
@@ -282,18 +282,40 @@ def test_a_prompt_that_does_not_fit(client: OpenAI, stream: bool) -> None:
     assert "exceeds the available context size (2048 tokens)" in caught.value.message
 
 
+class Animal(BaseModel):
+    kind: Literal["cat", "dog"]
+    legs: int | None = None
+
+
 class Animals(BaseModel):
-    names: list[str]
+    """Held to by the server, so that any model writes them."""
+
+    animals: list[Animal] = Field(min_length=1, max_length=2)
 
 
-def test_forms_that_are_not_kept_are_refused(client: OpenAI) -> None:
-    create = client.chat.completions.create
+def test_an_answer_is_parsed_into_a_class(client: OpenAI) -> None:
+    answer = client.chat.completions.parse(
+        model=MODEL, messages=QUESTION, response_format=Animals, temperature=0, max_tokens=200
+    )
+    assert answer.choices[0].message.parsed is not None
+    assert answer.choices[0].message.parsed.animals[0].kind in ("cat", "dog")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_schema_that_cannot_be_held_to_is_refused(client: OpenAI, stream: bool) -> None:
+    schema: dict[str, object] = {"type": "object", "properties": {"a": {"not": {"type": "string"}}}}
     with pytest.raises(openai.BadRequestError) as caught:
-        create(model=MODEL, messages=QUESTION, response_format={"type": "json_object"})
-    assert caught.value.param == "response_format"
-    with pytest.raises(openai.BadRequestError) as caught:
-        client.chat.completions.parse(model=MODEL, messages=QUESTION, response_format=Animals)
-    assert caught.value.param == "response_format"
+        client.chat.completions.create(
+            model=MODEL,
+            messages=QUESTION,
+            response_format={
+                "type": "json_schema",
+                "json_schema": {"name": "a", "schema": schema},
+            },
+            stream=stream,
+        )
+    assert caught.value.param == "response_format.json_schema.schema"
+    assert "'not' at '#/properties/a'" in caught.value.message
 
 
 def test_the_stream_helper(client: OpenAI) -> None:

@@ -55,7 +55,7 @@ def test_refusals_are_logged_with_their_reason(log: pytest.LogCaptureFixture) ->
     ("fields", "reason"),
     [
         ({"max_tokens": "a secret"}, "invalid_value max_tokens"),
-        ({"prompt": "a secret", "response_format": {"type": "json_object"}}, "unsupported"),
+        ({"prompt": "a secret", "suffix": "a secret"}, "unsupported"),
         (None, "invalid_value"),
     ],
 )

@@ -1,9 +1,11 @@
 """A request as it comes -> a generation that the loop can run: rendered, tokenized, checked."""
 
 from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Series
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
+from typing import TYPE_CHECKING
 
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.channels import ChannelSplitter
@@ -26,6 +28,12 @@ from hubserve_engine.types import (
 )
 from hubserve_engine.worker.generation import Generation
 
+if TYPE_CHECKING:
+    from hubserve_engine.constraints.constraints import Constraints
+
+
+_NOT_RENDERED = Rendered("", thinking_open=False)
+
 
 class Intake:
     """What the requests of one model have in common. For one thread."""
@@ -47,6 +55,7 @@ class Intake:
         self._reasoning_budget = reasoning_budget
         self._reasoning_format = reasoning_format
         self._arrivals = count()
+        self._constraints: Constraints | None = None
 
     @property
     def profile(self) -> Profile:
@@ -86,7 +95,7 @@ class Intake:
         biases = request.sampling.logit_bias or ()
         biased = [token for token, _ in biases if isinstance(token, int)]
         check_tokens(biased, self._backend.loaded.vocabulary, param="logit_bias")
-        tokens, thinking_open = self._tokenize(request, wanted)
+        tokens, rendered = self._tokenize(request, wanted)
         context = self._backend.capabilities.context_length
         if not tokens:
             raise InvalidRequest("The prompt is empty; send at least one token.", param="prompt")
@@ -95,6 +104,7 @@ class Intake:
         stops = request.stop
         if isinstance(request.prompt, Chat):
             stops += self.profile.stops
+        guides = self._guides(request, rendered, limit - len(tokens))
         generation = Generation(id, request, [])
         pauses = self._pauses(tokens) if request.cache_prompt else []
         for index in range(request.n):
@@ -102,9 +112,9 @@ class Intake:
                 tokens,
                 arrival=next(self._arrivals),
                 sampler=self._backend.sampler(_for_choice(sampling, index), tokens),
-                transcript=Transcript(index, self._splitter(request, thinking_open), stops),
+                transcript=Transcript(index, self._splitter(request, rendered), stops),
                 limit=limit,
-                guide=self._guide(request, limit - len(tokens), thinking_open),
+                guide=guides[index],
                 reuse=request.cache_prompt,
                 pauses=pauses,
             )
@@ -123,8 +133,8 @@ class Intake:
         multiple = capabilities.chunk_multiple
         return [n // multiple * multiple for n in borders if n >= capabilities.min_chunk]
 
-    def _tokenize(self, request: Request, wanted: Callable[[], bool]) -> tuple[list[int], bool]:
-        """The prompt's tokens, and whether it ends inside thinking.
+    def _tokenize(self, request: Request, wanted: Callable[[], bool]) -> tuple[list[int], Rendered]:
+        """The prompt's tokens, and its text where a template made it.
 
         What cannot fit is refused before much is done with it.
         """
@@ -132,12 +142,12 @@ class Intake:
         if isinstance(prompt, tuple):
             self._check_length(len(prompt), "prompt")
             check_tokens(prompt, self._backend.loaded.vocabulary, param="prompt")
-            return list(prompt), False
+            return list(prompt), _NOT_RENDERED
         if isinstance(prompt, str):
             self._check_size(prompt, "prompt")
             tokens = self._backend.tokenize(prompt, add_special=True, parse_special=True)
             self._check_length(len(tokens), "prompt")
-            return tokens, False
+            return tokens, _NOT_RENDERED
         rendered = self.render(prompt, wanted, request.reasoning_budget)
         self._check_size(rendered.text, "messages")
         bos = self._backend.loaded.bos
@@ -145,7 +155,7 @@ class Intake:
         add_special = not (bos and rendered.text.startswith(bos))
         tokens = self._backend.tokenize(rendered.text, add_special=add_special, parse_special=True)
         self._check_length(len(tokens), "messages")
-        return tokens, rendered.thinking_open
+        return tokens, rendered
 
     def _check_size(self, text: str, param: str) -> None:
         """Raises ContextOverflow for a text that cannot fit, however it is cut into tokens."""
@@ -162,24 +172,58 @@ class Intake:
         if tokens >= context:
             raise ContextOverflow(tokens + 1, context, param=param)
 
-    def _guide(self, request: Request, room: int, thinking_open: bool) -> Guide | None:
-        """What holds thinking to its budget, where `room` tokens may be written."""
+    def _guides(self, request: Request, rendered: Rendered, room: int) -> Series[Guide | None]:
+        """One for each choice, where `room` tokens may be written. Raises InvalidRequest."""
+        held = self._held(request, rendered)
+        return [self._budgeted(request, rendered, room, each) for each in held]
+
+    def _held(self, request: Request, rendered: Rendered) -> Series[Guide | None]:
+        """What holds answers to what the request wants of them."""
+        chat = request.prompt if isinstance(request.prompt, Chat) else None
+        calls = bool(chat and chat.tools) and request.tool_use.binds
+        if request.constraint is None and not calls:
+            return [None] * request.n
+        if self._constraints is None:
+            # Many servers never see a constraint.
+            from hubserve_engine.constraints.constraints import Constraints
+
+            self._constraints = Constraints(
+                self._backend, self.profile, self.tool_format, self.layout_tokens
+            )
+        switch = (chat.reasoning if chat else None) or self._reasoning
+        return self._constraints.guides(request, rendered, may_think=switch != "off")
+
+    def _budgeted(
+        self, request: Request, rendered: Rendered, room: int, then: Guide | None
+    ) -> Guide | None:
+        """What holds thinking to its budget, and the answer to what `then` says."""
         if not isinstance(request.prompt, Chat) or not self.profile.thinking_tags:
-            return None
+            return then
         tokenize = partial(self._backend.tokenize, add_special=False, parse_special=True)
-        if not thinking_open:
+        if not rendered.thinking_open:
             room -= len(tokenize(self.profile.thinking_tags[0]))
         ends = closing(self.profile, tokenize, room)
         if len(ends.first) >= room or not self._backend.end_tokens.isdisjoint(ends.first):
-            return None  # there is no room for an answer, or none would come
+            return then  # there is no room for an answer, or none would come
         asked = request.reasoning_budget
         return ThinkingBudget(
-            self._split(request.prompt, thinking_open),
+            self._split(request, request.prompt, rendered),
             allowance(self._reasoning_budget if asked is None else asked, room, ends),
             ends,
             piece=self._seen,
             vocabulary=self._backend.loaded.vocabulary,
+            then=then,
         )
+
+    @cached_property
+    def layout_tokens(self) -> frozenset[int]:
+        """Control tokens that are read, such as those of thinking and calls, and so have a text."""
+        found: set[int] = set()
+        for text in self._backend.loaded.special_tokens:
+            if self.speaks(text):
+                tokens = self._backend.tokenize(text, add_special=False, parse_special=True)
+                found.update(tokens if len(tokens) == 1 else ())
+        return frozenset(found)
 
     def _seen(self, token: int) -> bytes:
         """A token's bytes, with those of control tokens that belong to the layout of answers."""
@@ -188,18 +232,19 @@ class Intake:
         piece = self._backend.piece(token, special=True)
         return piece if self.speaks(piece.decode("utf-8", "replace")) else b""
 
-    def _splitter(self, request: Request, thinking_open: bool) -> ChannelSplitter:
+    def _splitter(self, request: Request, rendered: Rendered) -> ChannelSplitter:
         """What cuts an answer into its channels; all is content if the request wants that."""
         whole = (request.reasoning_format or self._reasoning_format) == "none"
         if whole or not isinstance(request.prompt, Chat):
-            return ChannelSplitter(None, thinking_open=thinking_open)
-        return self._split(request.prompt, thinking_open)
+            return ChannelSplitter(None, thinking_open=rendered.thinking_open)
+        return self._split(request, request.prompt, rendered)
 
-    def _split(self, chat: Chat, thinking_open: bool) -> ChannelSplitter:
+    def _split(self, request: Request, chat: Chat, rendered: Rendered) -> ChannelSplitter:
         return ChannelSplitter(
             self.profile.thinking_tags,
-            thinking_open=thinking_open,
-            anywhere=self.profile.thinking_anywhere,
+            thinking_open=rendered.thinking_open,
+            # In an answer that is held to something, a tag is a part of that.
+            anywhere=self.profile.thinking_anywhere and request.constraint is None,
             marks=self.profile.marks,
             calls=self.tool_format.ends if chat.tools else (),
         )

@@ -69,7 +69,7 @@ def main(descriptor: int, backend: str | None = None) -> None:
             channel.send,
             pace=Pace(beside=load.max_gap),
             keeper=keeper,
-            preserved=_layout_tokens(model, intake),
+            preserved=intake.layout_tokens,
         )
         channel.send(ready)
         Reader(channel, model, intake, loop).start(messages)
@@ -151,13 +151,3 @@ def _store(load: protocol.Load, backend: Backend) -> PrefixStore | None:
     except CacheUnusable as error:
         print(f"hubserve worker: no prefixes are kept: {error}", file=sys.stderr, flush=True)
         return None
-
-
-def _layout_tokens(backend: Backend, intake: Intake) -> frozenset[int]:
-    """Control tokens that are read, such as those of thinking and of calls, and so have a text."""
-    found: set[int] = set()
-    for text in backend.loaded.special_tokens:
-        if intake.speaks(text):
-            tokens = backend.tokenize(text, add_special=False, parse_special=True)
-            found.update(tokens if len(tokens) == 1 else ())
-    return frozenset(found)

@@ -2,7 +2,8 @@
 
 from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.types import Chat, Message, Request, Role, ToolCall
-from hubserve_server.translate.sampling import max_tokens, refuse_forced_text, sampling_options
+from hubserve_server.translate.constraint import constraint
+from hubserve_server.translate.sampling import max_tokens, sampling_options
 from hubserve_server.translate.thinking import (
     reasoning_budget,
     reasoning_format,
@@ -25,7 +26,6 @@ ROLES: dict[str, Role] = {
 
 def chat_request(wire: ChatRequest) -> Request:
     """Raises `InvalidRequest` or `Unsupported`, with the field."""
-    refuse_forced_text(wire)
     return Request(
         prompt=chat(wire),
         sampling=sampling_options(wire),
@@ -34,6 +34,7 @@ def chat_request(wire: ChatRequest) -> Request:
         n=wire.n or 1,
         logprobs=logprobs(wire),
         tool_use=tool_use(wire),
+        constraint=constraint(wire),
         reasoning_budget=reasoning_budget(wire),
         reasoning_format=reasoning_format(wire),
         cache_prompt=wire.cache_prompt is not False,

@@ -2,13 +2,13 @@
 
 from hubserve_engine.errors import Unsupported
 from hubserve_engine.types import Request
-from hubserve_server.translate.sampling import max_tokens, refuse_forced_text, sampling_options
+from hubserve_server.translate.constraint import constraint
+from hubserve_server.translate.sampling import max_tokens, sampling_options
 from hubserve_server.wire.completions import CompletionRequest
 
 
 def completion_requests(wire: CompletionRequest) -> list[Request]:
     """One request for each prompt. Raises `Unsupported`, with the field."""
-    refuse_forced_text(wire)
     n = wire.n or 1
     if wire.suffix:
         raise Unsupported("'suffix' is not possible on this server yet.", param="suffix")
@@ -23,7 +23,7 @@ def completion_requests(wire: CompletionRequest) -> list[Request]:
             "'echo' together with 'logprobs' is not possible on this server; leave one out.",
             param="echo",
         )
-    sampling, limit = sampling_options(wire), max_tokens(wire)
+    sampling, limit, held = sampling_options(wire), max_tokens(wire), constraint(wire)
     return [
         Request(
             prompt=prompt,
@@ -32,6 +32,7 @@ def completion_requests(wire: CompletionRequest) -> list[Request]:
             stop=wire.stop,
             n=n,
             logprobs=wire.logprobs,
+            constraint=held,
             cache_prompt=wire.cache_prompt is not False,
         )
         for prompt in wire.prompt

@@ -1,24 +1,10 @@
-"""What chat and plain completions have in common: sampling, limits, and forms not served."""
+"""What chat and plain completions have in common: sampling and limits."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from hubserve_engine.errors import Unsupported
 from hubserve_engine.types import SamplingOptions
 from hubserve_server.wire.sampling import MAX_INT32, Generating
 
 RANDOM_SEED = 0xFFFFFFFF
 """llama.cpp's mark for "any seed", which is also what -1 becomes in 32 bits."""
-
-FORCED_TEXT = (
-    "grammar",
-    "json_schema",
-    "structured_outputs",
-    "guided_json",
-    "guided_regex",
-    "guided_choice",
-    "guided_grammar",
-)
 
 
 def sampling_options(wire: Generating) -> SamplingOptions:
@@ -53,30 +39,3 @@ def max_tokens(wire: Generating) -> int | None:
     if limit is None:
         limit = wire.max_tokens
     return limit if limit is not None and 0 < limit <= MAX_INT32 else None
-
-
-def refuse_forced_text(wire: Generating) -> None:
-    """A shape that was asked for and is not kept would be worse than a refusal."""
-    for name in FORCED_TEXT:
-        value = getattr(wire, name)
-        if not _is_unset(value):
-            raise Unsupported(
-                f"{name!r} is not possible on this server yet; leave it out, and ask for the form"
-                " in the prompt.",
-                param=name,
-            )
-    response_format: Mapping[str, Any] = wire.response_format or {}
-    kind = response_format.get("type", "text")
-    if kind != "text":
-        raise Unsupported(
-            f"'response_format' of the type {str(kind)[:60]!r} is not possible on this server yet;"
-            " leave it out or use 'text', and ask for the form in the prompt.",
-            param="response_format",
-        )
-
-
-def _is_unset(value: Any) -> bool:
-    """Null, an empty grammar, or an object whose fields are all null."""
-    if value is None or value == "":
-        return True
-    return isinstance(value, dict) and bool(value) and all(v is None for v in value.values())

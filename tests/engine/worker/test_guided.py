@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support import process
-from tests.support.backends import NAMES, load
+from tests.support.backends import NAMES, load, tokens_of
 from tests.support.guides import Rule, RuleGuide
 from tests.support.loops import Bench, completed, finished, text
 
@@ -21,16 +21,21 @@ def scripted(folder: Path, *rules: dict[str, Any], context: int = 1000) -> Backe
     return backends.load("scripted", config, lambda _done: None)
 
 
-def between(before: str, after: str, length: int) -> Rule:
+def between(before: str, after: str, length: int, backend: Backend | None = None) -> Rule:
     """`before`, so many letters as the model likes, `after`, and no more."""
+    letters: Series[int] = range(97, 123)
+    first, last = list(before.encode()), list(after.encode())
+    if backend is not None:
+        letters = [tokens_of(backend, letter)[-1] for letter in "abcdefgh"]
+        first, last = tokens_of(backend, before), tokens_of(backend, after)
 
     def rule(accepted: tuple[int, ...]) -> Series[int]:
         done = len(accepted)
-        if done < len(before):
-            return before[done].encode()
-        if done < len(before) + length:
-            return range(97, 123)
-        return after[done - len(before) - length :][:1].encode()
+        if done < len(first):
+            return first[done:][:1]
+        if done < len(first) + length:
+            return letters
+        return last[done - len(first) - length :][:1]
 
     return rule
 
@@ -79,7 +84,7 @@ def test_the_text_is_that_which_comes_token_by_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, fields: dict[str, Any]
 ) -> None:
     backend = load(name, tmp_path)
-    rule = between("ab cd", " ef gh", 6)
+    rule = between("ab cd", " ef gh", 6, backend)
     request = Request("x y " * 12, sampling=SamplingOptions(seed=5, temperature=1.0), **fields)
     found = []
     for _ in range(2):
@@ -93,7 +98,7 @@ def test_the_text_is_that_which_comes_token_by_token(
     assert all(each.startswith("ab cd") and each.endswith(" ef gh") for each in found[0])
     if fields == {"logprobs": 1}:
         tokens = [each for e in events if isinstance(e, Delta) for each in e.logprobs]
-        assert len(tokens) == 17
+        assert "".join(each.chosen.piece.decode() for each in tokens) == text(events)
     backend.close()
 
 

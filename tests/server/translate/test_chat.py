@@ -184,27 +184,6 @@ def test_older_function_calls_become_tool_calls() -> None:
     assert second == Message("tool", "42", name="f")
 
 
-FORCED: list[dict[str, Any]] = [
-    {"response_format": {"type": "json_object"}},
-    {"response_format": {"type": "json_schema", "json_schema": {"schema": {}}}},
-    {"json_schema": {}},
-    {"grammar": 'root ::= "a"'},
-    {"structured_outputs": {"choice": ["a"]}},
-    {"guided_json": {"type": "object"}},
-    {"guided_regex": "a+"},
-    {"guided_choice": ["a", "b"]},
-    {"guided_grammar": "x"},
-]
-
-
-@pytest.mark.parametrize("fields", FORCED, ids=lambda fields: next(iter(fields)))
-def test_a_form_that_is_not_kept_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(Unsupported) as caught:
-        translate(**fields)
-    assert caught.value.param == next(iter(fields))
-    assert caught.value.code == "unsupported"
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -216,7 +195,7 @@ def test_a_form_that_is_not_kept_is_refused(fields: dict[str, Any]) -> None:
         {"tool_choice": "auto"},
     ],
 )
-def test_a_form_that_asks_for_nothing_is_accepted(fields: dict[str, Any]) -> None:
+def test_a_form_that_asks_for_nothing_is_none(fields: dict[str, Any]) -> None:
     assert translate(**fields) == translate()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hubserve_engine.errors import InvalidRequest, Unsupported
-from hubserve_engine.types import Request
+from hubserve_engine.types import Constraint, Request
 from hubserve_server.body import parse
 from hubserve_server.translate.completions import completion_requests
 from hubserve_server.wire.completions import CompletionRequest
@@ -58,14 +58,20 @@ def test_logprobs(given: object, expected: int | None) -> None:
         ({"suffix": "end"}, "suffix"),
         ({"best_of": 3, "n": 2}, "best_of"),
         ({"echo": True, "logprobs": 1}, "echo"),
-        ({"grammar": "x"}, "grammar"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "ebnf"}}, "response_format.type"),
     ],
 )
 def test_what_cannot_be_done_is_said(fields: dict[str, Any], param: str) -> None:
     with pytest.raises(Unsupported) as caught:
         translate(**fields)
     assert caught.value.param == param
+
+
+def test_what_binds_one_prompt_binds_all() -> None:
+    requests = translate(prompt=["a", "b"], guided_choice=["x", "y"])
+    assert [each.constraint for each in requests] == [
+        Constraint("choice", ("x", "y"), "guided_choice")
+    ] * 2
 
 
 def test_harmless_forms_of_the_same_fields() -> None:

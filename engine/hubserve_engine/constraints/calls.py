@@ -1,0 +1,118 @@
+"""Calls of tools, as a layout has them written -> an expression of a grammar."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hubserve_engine.constraints.grammar import Grammar, literal
+from hubserve_engine.constraints.tagged import tagged
+from hubserve_engine.tool_formats import GENERIC, ToolFormat
+from hubserve_engine.tool_formats.layout import (
+    JsonArguments,
+    JsonBody,
+    Layout,
+    NamedBody,
+    TaggedArguments,
+)
+
+MOST = 16
+"""Calls in one answer."""
+_PLACEHOLDERS = {
+    "{id}": "/[a-zA-Z0-9]{9}/",
+    "{index}": "/[0-9]{1,2}/",
+    "{number}": "/[1-9][0-9]?/",
+}
+_SPLIT = re.compile("({id}|{index}|{number})").split
+_TELLING = 5
+"""Characters that a text has at least which shows that a call begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that may be called, with a schema that a grammar holds to."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+def writable(format: ToolFormat) -> Layout:
+    """The layout in which calls can be held to: that of the format, or the common one."""
+    layout = format.layouts[0]
+    match layout.body:
+        case JsonBody() | NamedBody(arguments=JsonArguments('"') | TaggedArguments()):
+            return layout
+        case _:
+            return GENERIC.layouts[0]
+
+
+def row(
+    grammar: Grammar,
+    layout: Layout,
+    tools: Sequence[Tool],
+    ends: Collection[str],
+    *,
+    most: int = MOST,
+    begun: str = "",
+) -> str:
+    """One call and up to `most` of them. `begun` is what has been written of the first one.
+
+    `ends` are the texts of tokens that end an answer: they are no text at the end of a row.
+    """
+    opening = layout.section[0] + ("[" if layout.array else "")
+    closing = ("]" if layout.array else "") + layout.section[1]
+    last = (layout.call[1] + closing).rstrip()
+    for end in ends:
+        last = last.removesuffix(end).rstrip() if end else last
+    call_end = layout.call[1] if most > 1 else ""
+    first, more = [], []
+    for tool in tools:
+        before, arguments, after = _call(grammar, layout, tool)
+        body = f"{arguments} {_text(after)}"
+        whole = (opening + before).lstrip()
+        assert whole.startswith(begun)
+        first.append(f"{_text(whole[len(begun) :])} {body}")
+        more.append(f"{_text(before)} {body}")
+    one = grammar.rule(" | ".join(first))
+    if most == 1:
+        return f"{one} {_text(last)}"
+    another = grammar.rule(" | ".join(more))
+    between = _text(call_end + layout.separator)
+    return f"{one} ({between} {another}){{0,{most - 1}}} {_text(last)}"
+
+
+def trigger(layout: Layout) -> str | None:
+    """The text that shows that a call begins, in the midst of other text; None if none does."""
+    opening = layout.section[0] + ("[" if layout.array else "") + layout.call[0]
+    fixed = _SPLIT(opening)[0].strip()
+    if len(fixed) < _TELLING and isinstance(layout.body, JsonBody) and layout.body.name:
+        fixed = (opening + "{" + layout.body.leading + f'"{layout.body.name}": "').lstrip()
+        fixed = _SPLIT(fixed)[0]
+    return fixed if len(fixed) >= _TELLING else None
+
+
+def _call(grammar: Grammar, layout: Layout, tool: Tool) -> tuple[str, str, str]:
+    """What stands before the arguments, the arguments as an expression, and what stands behind,
+    but for the end of the call."""
+    name = literal(tool.name)
+    before = layout.call[0]
+    match layout.body:
+        case JsonBody("", _, leading, trailing):
+            before += f"{{{leading}{name}: "
+            inside, after = grammar.json(tool.parameters), f"{trailing}}}"
+        case JsonBody(key, arguments, leading, trailing):
+            before += f'{{{leading}"{key}": {name}, "{arguments}": '
+            inside, after = grammar.json(tool.parameters), f"{trailing}}}"
+        case NamedBody(middle, TaggedArguments() as arguments, end):
+            before += tool.name + middle
+            inside, after = tagged(grammar, arguments, tool.parameters), end
+        case NamedBody(middle, _, end):
+            before += tool.name + middle
+            inside, after = grammar.json(tool.parameters), end
+    return before.replace("{name}", tool.name), inside, after.replace("{name}", tool.name)
+
+
+def _text(text: str) -> str:
+    """An expression for a text with placeholders."""
+    parts = (_PLACEHOLDERS.get(part) or literal(part) for part in _SPLIT(text))
+    return " ".join(part for part in parts if part)

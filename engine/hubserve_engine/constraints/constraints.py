@@ -1,0 +1,36 @@
+"""The constraints of one model's requests. For one thread."""
+
+from collections.abc import Collection
+
+from hubserve_engine.backends.base import Backend
+from hubserve_engine.constraints.answer import Family, source
+from hubserve_engine.constraints.compiler import Compiler
+from hubserve_engine.constraints.guide import GrammarGuide
+from hubserve_engine.constraints.tools import Tools
+from hubserve_engine.profiles import Profile
+from hubserve_engine.tool_formats import ToolFormat
+from hubserve_engine.types import Rendered, Request
+
+
+class Constraints:
+    """`shown` are the control tokens that have a text, see `vocabulary`."""
+
+    def __init__(
+        self, backend: Backend, profile: Profile, format: ToolFormat, shown: Collection[int]
+    ) -> None:
+        ends = (backend.piece(token, special=True) for token in sorted(backend.end_tokens))
+        texts = tuple(text.decode("utf-8", "replace") for text in ends)
+        self._family = Family(profile, format, texts)
+        self._compiler = Compiler(backend, shown)
+        self._tools = Tools()
+
+    def guides(
+        self, request: Request, rendered: Rendered, *, may_think: bool
+    ) -> list[GrammarGuide]:
+        """One for each choice of a request that has a constraint, or whose tools bind.
+
+        Raises InvalidRequest and Unsupported, with the field that says it.
+        """
+        grammar = source(request, rendered, self._family, self._tools, may_think=may_think)
+        param = request.constraint.param if request.constraint is not None else "tools"
+        return [self._compiler.guide(grammar, param=param) for _ in range(request.n)]

@@ -1,0 +1,60 @@
+"""Where in a schema something stands that llguidance cannot hold to, found by trying it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from llguidance import LLMatcher
+
+from hubserve_engine.constraints.limits import LIMITS
+from hubserve_engine.constraints.schema import Dropped, Schema, places, without
+from hubserve_engine.errors import Unsupported
+
+
+def problem(schema: Schema) -> str | None:
+    """Why a schema makes no grammar, in one line, whatever the model; None if it does."""
+    source = LLMatcher.grammar_from_json_schema(json.dumps(schema))
+    wrong, messages = LLMatcher.validate_grammar_with_warnings(source, limits=LIMITS)
+    return one_line(messages[0]) if wrong else None
+
+
+def placed(schema: Schema, *, param: str) -> None:
+    """Raises Unsupported if it makes no grammar, with keyword and place if they are known."""
+    reason = problem(schema)
+    if reason is None:
+        return
+    for dropped, why in _suspects(schema):
+        raise Unsupported(f"The schema has {dropped}, which cannot be held to: {why}", param=param)
+    raise Unsupported(f"The schema cannot be held to: {reason}", param=param)
+
+
+def loosened(schema: Schema) -> tuple[Schema, list[Dropped]]:
+    """The schema without what makes no grammar, and what that is; any object, if all of it is."""
+    dropped: list[Dropped] = []
+    if problem(schema) is not None:
+        for each, _ in _suspects(schema):
+            schema = without(schema, each.keyword, each.place)
+            dropped.append(each)
+        if problem(schema) is not None:
+            return {"type": "object"}, [*dropped, Dropped("parameters", "#")]
+    return schema, dropped
+
+
+def one_line(error: str) -> str:
+    return " ".join(line.strip() for line in error.splitlines() if line.strip())[:300]
+
+
+def _suspects(schema: Schema) -> Iterator[tuple[Dropped, str]]:
+    for place, each in places(schema):
+        for keyword in ("pattern", "format"):
+            if isinstance(value := each.get(keyword), str):
+                yield from _tried(keyword, place, {"type": "string", keyword: value})
+        named: Any = each.get("patternProperties")
+        for name in named if isinstance(named, dict) else ():
+            yield from _tried("patternProperties", place, {"type": "string", "pattern": name})
+
+
+def _tried(keyword: str, place: str, schema: Schema) -> Iterator[tuple[Dropped, str]]:
+    reason = problem(schema)
+    if reason is not None:
+        yield Dropped(keyword, place), reason

@@ -1,0 +1,328 @@
+"""Whole answers, written at random within their grammar, and read as any answer is."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from tests.support.odd_tokens import SHOWN, OddTokens, allowed, plain, wander
+
+from hubserve_engine.channels import ChannelSplitter
+from hubserve_engine.constraints.constraints import Constraints
+from hubserve_engine.constraints.guide import GrammarGuide
+from hubserve_engine.errors import InvalidRequest
+from hubserve_engine.profiles import PLAIN, Profile, choose
+from hubserve_engine.tool_formats import FORMATS
+from hubserve_engine.types import Chat, Constraint, Message, Rendered, Request, ToolUse
+
+MODEL = OddTokens()
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 8}, "ok": {"type": "boolean"}},
+    "required": ["name", "ok"],
+    "additionalProperties": False,
+}
+THINK = choose("<think></think>", ())
+HARMONY = choose("<|channel|>analysis<|message|>", ())
+COHERE = choose("<|END_THINKING|>", ())
+CHAT = Chat((Message("user", "hi"),))
+_KNOWN: dict[str, Constraints] = {}
+
+
+def constraints(profile: Profile, format: str = "hermes") -> Constraints:
+    key = f"{profile.name} {format}"
+    if key not in _KNOWN:
+        _KNOWN[key] = Constraints(MODEL.backend, profile, FORMATS[format], SHOWN)
+    return _KNOWN[key]
+
+
+def guide(
+    constraint: Constraint,
+    profile: Profile = PLAIN,
+    *,
+    text: str = "",
+    thinking_open: bool = False,
+    may_think: bool = True,
+) -> GrammarGuide:
+    (found,) = constraints(profile).guides(
+        Request(CHAT, constraint=constraint),
+        Rendered(text, thinking_open),
+        may_think=may_think,
+    )
+    return found
+
+
+def split(written: list[int], profile: Profile, thinking_open: bool) -> tuple[str, str]:
+    """Thinking and content, as a client gets them."""
+    splitter = ChannelSplitter(
+        profile.thinking_tags, thinking_open=thinking_open, marks=profile.marks
+    )
+    text = MODEL.text(written).decode("utf-8", "replace")
+    segments = [*splitter.feed(text), *splitter.finish()]
+    joined = {"reasoning": "", "content": ""}
+    for channel, part in segments:
+        joined[channel] += part
+    return joined["reasoning"], joined["content"]
+
+
+def takes(guide: GrammarGuide, text: str) -> bool:
+    """Whether a text, in any tokens, is a whole answer."""
+    for token in MODEL.tokenize(text, add_special=False, parse_special=True):
+        guide.accept(token)
+        if guide.error is not None:
+            return False
+    return MODEL.end_tokens <= set(allowed(guide))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "right", "wrong"),
+    [
+        ("json_object", None, '{"a": [1, null]}', "[1]"),
+        ("json_schema", SCHEMA, '{"name": "né", "ok": true}', '{"name": 1, "ok": true}'),
+        ("json_schema", True, "[1, 2]", "[1, 2"),
+        ("regex", r"[a-c]+/\d{2}\n?", "abc/12\n", "abc12"),
+        ("choice", ("yes", 'no, not "that"', "東京"), 'no, not "that"', "no"),
+        ("choice", ("a", "a", "ab"), "ab", "b"),
+        ("gbnf", 'root ::= item+\nitem ::= [a-z]+ ("," | "!")', "ab,c!", "ab"),
+        ("lark", 'start: "a" B\nB: /b{2}/', "abb", "ab"),
+    ],
+)
+def test_each_kind_lets_come_what_it_says(kind: Any, value: Any, right: str, wrong: str) -> None:
+    assert takes(guide(Constraint(kind, value)), right)
+    assert not takes(guide(Constraint(kind, value)), wrong)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        ("json_schema", {"type": "string", "pattern": "(?=a)b"}, "'pattern' at '#'"),
+        ("json_schema", {"items": {"format": "shoe-size"}}, "'format' at '#/items'"),
+        ("json_schema", {"type": "colour"}, "colour"),
+        ("json_schema", {"$ref": "#/$defs/nothing"}, "does not exist"),
+        ("json_schema", {"$ref": "#"}, "makes no grammar"),
+        ("json_schema", {"minimum": 3, "maximum": 2, "type": "integer"}, "minimum"),
+        ("regex", "a(?=b)", "look-around"),
+        ("regex", "[", "regex"),
+        ("regex", "(" * 1000 + "a" + ")" * 1000, "too large"),
+        ("regex", "", "empty"),
+        ("gbnf", 'root ::= "a', "GBNF"),
+        ("gbnf", "\n".join(f"r{n} ::= r{n + 1}" for n in range(2000)), "rules"),
+        ("lark", "start: nothing", "nothing"),
+        ("lark", "x" * 10**6, "too large"),
+        ("choice", ("x" * 10**6,), "at most"),
+    ],
+)
+def test_what_makes_no_grammar_is_refused_with_the_reason(kind: Any, value: Any, said: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        guide(Constraint(kind, value, "field"))
+    assert said in refused.value.message
+    assert refused.value.param == "field"
+
+
+LAYOUTS = [
+    (PLAIN, "", False),
+    (THINK, "", False),
+    (THINK, "<think>\n", True),
+    (HARMONY, "<|start|>assistant", False),
+    (HARMONY, "<|start|>assistant<|channel|>final<|message|>", False),
+    (COHERE, "", False),
+    (COHERE, "<|START_THINKING|>", True),
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(LAYOUTS), st.integers(0, 2**32))
+def test_thinking_is_free_and_what_follows_is_held(
+    layout: tuple[Profile, str, bool], seed: int
+) -> None:
+    """Wherever tokens end: the splitter's content is what the schema wants, and nothing else."""
+    profile, text, thinking_open = layout
+    held = guide(Constraint("json_schema", SCHEMA), profile, text=text, thinking_open=thinking_open)
+    written, ended = wander(held, random.Random(seed), likes=plain)
+    _, content = split(written, profile, thinking_open)
+    if ended:
+        Draft202012Validator(SCHEMA).validate(json.loads(content))
+        assert not any(mark in content for mark in profile.marks)
+
+
+@pytest.mark.parametrize("border", ["</think>", "</think>\n\n"])
+def test_a_token_may_end_thinking_and_begin_the_answer(border: str) -> None:
+    answer = '{"name": "a", "ok": true}'
+    assert takes(
+        guide(Constraint("json_schema", SCHEMA), THINK, thinking_open=True),
+        f"I {{think}}{border}{answer}",
+    )
+    held = guide(Constraint("json_schema", SCHEMA), THINK, thinking_open=True)
+    for token in MODEL.tokenize("so", add_special=False, parse_special=False):
+        held.accept(token)
+    (both,) = MODEL.tokenize("</think>\n\n{", add_special=False, parse_special=False)
+    held.accept(both)
+    assert held.error is None
+    assert MODEL.text(held.forced()).startswith(b'"name')
+
+
+def test_without_thinking_the_answer_comes_at_once() -> None:
+    for held in (
+        guide(Constraint("choice", ("yes", "no")), THINK, may_think=False),
+        guide(Constraint("choice", ("yes", "no")), PLAIN),
+    ):
+        assert not takes(held, "<think>a</think>yes")
+    assert takes(guide(Constraint("choice", ("yes", "no")), THINK), "<think>a</think>yes")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_is_forced_is_what_the_masks_allow_one_by_one(seed: int) -> None:
+    constraint = Constraint("json_schema", SCHEMA)
+    written, _ = wander(guide(constraint), random.Random(seed), likes=plain)
+    held, again = guide(constraint), guide(constraint)
+    for token in written:
+        options = allowed(held)
+        assert token in options
+        forced = held.forced()
+        if forced:
+            assert options == forced[:1]
+        assert held.fitting([token]) == 1
+        held.accept(token)
+        again.accept(token)
+        assert held.mask() == again.mask()
+
+
+def test_guesses_fit_as_far_as_they_may_come() -> None:
+    held = guide(Constraint("choice", ("yes", "no")))
+    tokens = MODEL.tokenize("yesno", add_special=False, parse_special=False)
+    assert held.fitting(tokens) == 1
+    assert not held.done
+    assert held.fitting([]) == 0
+
+
+def test_nothing_may_come_once_something_went_wrong() -> None:
+    """llguidance would let the answer end there."""
+    held = guide(Constraint("json_schema", SCHEMA))
+    held.accept(ord("x"))
+    assert held.error is not None and "\n" not in held.error
+    assert allowed(held) == [] and held.forced() == [] and not held.done
+
+
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "maxLength": 6},
+                "days": {"type": "integer", "minimum": 1, "maximum": 9},
+                "unit": {"enum": ["c", "f"]},
+                "tags": {
+                    "type": "array",
+                    "items": {"type": "string", "maxLength": 3},
+                    "maxItems": 2,
+                },
+            },
+            "required": ["city", "days"],
+            "additionalProperties": False,
+        },
+    },
+}
+NOTHING = {"type": "function", "function": {"name": "nothing"}}
+
+
+def calls_guide(use: ToolUse, profile: Profile, format: str, *, open: bool = False) -> GrammarGuide:
+    request = Request(Chat((Message("user", "hi"),), tools=(WEATHER, NOTHING)), tool_use=use)
+    (found,) = constraints(profile, format).guides(request, Rendered("", open), may_think=True)
+    return found
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_call_that_is_required_comes_and_fits(format: str, parallel: bool) -> None:
+    from hubserve_engine.output.offer import Offer
+    from hubserve_engine.output.scanner import Call, Scanner
+
+    use = ToolUse("required", parallel=parallel)
+    ended = 0
+    for seed in range(6):
+        profile, open = (THINK, True) if seed % 2 else (PLAIN, False)
+        written, whole = wander(
+            calls_guide(use, profile, format, open=open), random.Random(seed), likes=plain
+        )
+        if not whole:
+            continue
+        ended += 1
+        _, content = split(written, profile, open)
+        scanner = Scanner(FORMATS[format], Offer((WEATHER, NOTHING), use))
+        pieces = [*scanner.feed(content), *scanner.finish(stopped=True)]
+        names, arguments = [], []
+        for piece in pieces:
+            assert isinstance(piece, Call), (content, piece)
+            if piece.name is not None:
+                names.append(piece.name)
+                arguments.append("")
+            arguments[-1] += piece.arguments
+        assert names and (parallel or len(names) == 1)
+        for name, each in zip(names, arguments, strict=True):
+            if name == "weather":
+                parameters = WEATHER["function"]["parameters"]  # type: ignore[index]
+                Draft202012Validator(parameters).validate(json.loads(each))
+            else:
+                assert json.loads(each) == {}
+    assert ended > 1
+
+
+def test_a_named_function_is_called_once() -> None:
+    use = ToolUse("required", allowed=("nothing",))
+    written, whole = wander(calls_guide(use, PLAIN, "hermes"), random.Random(1), likes=plain)
+    assert whole
+    assert MODEL.text(written).decode() == (
+        '<tool_call>\n{"name": "nothing", "arguments": {}}\n</tool_call>'
+    )
+
+
+def test_strict_calls_are_held_from_where_they_begin() -> None:
+    use = ToolUse("auto", strict=True)
+    assert takes(calls_guide(use, PLAIN, "hermes"), "Just words, and {json: 1}.")
+    right = '<tool_call>\n{"name": "weather", "arguments": {"city": "x", "days": 2}}\n</tool_call>'
+    assert takes(calls_guide(use, PLAIN, "hermes"), f"I look. {right}")
+    assert takes(calls_guide(use, PLAIN, "hermes"), f"{right}\n{right}")
+    assert takes(calls_guide(use, THINK, "hermes", open=True), f"Hm <tool_call> </think>\n{right}")
+    for wrong in (right.replace("weather", "whether"), right.replace("2", '"two"')):
+        assert not takes(calls_guide(use, PLAIN, "hermes"), f"I look. {wrong}")
+    alone = ToolUse("auto", strict=True, parallel=False)
+    assert not takes(calls_guide(alone, PLAIN, "hermes"), f"{right}\n{right}")
+
+
+def test_with_tools_an_answer_is_held_or_a_call() -> None:
+    request = Request(
+        Chat((Message("user", "hi"),), tools=(NOTHING,)), constraint=Constraint("choice", ("yes",))
+    )
+    call = '<tool_call>\n{"name": "nothing", "arguments": {}}\n</tool_call>'
+    for text, fits in (("yes", True), (call, True), ("no", False)):
+        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True)
+        assert takes(held, text) == fits
+
+
+def test_a_tool_does_without_the_keyword_that_cannot_be_held_to(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    parameters = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "pattern": "(?=x)y"},
+            "b": {"not": {"type": "string"}, "type": "integer"},
+        },
+        "required": ["a", "b"],
+    }
+    tool = {"type": "function", "function": {"name": "odd", "parameters": parameters}}
+    request = Request(Chat((Message("user", "hi"),), tools=(tool,)), tool_use=ToolUse("required"))
+    for _ in range(2):
+        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True)
+    assert takes(
+        held, '<tool_call>\n{"name": "odd", "arguments": {"a": "q", "b": 1}}\n</tool_call>'
+    )
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert "'pattern' at '#/properties/a'" in said and "'not' at '#/properties/b'" in said
