@@ -1,5 +1,7 @@
 """Thinking ends at its budget, and an answer always has room. A token here is a byte."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from hubserve_engine.thinking_budget import (
     allowance,
     closing,
 )
+from hubserve_engine.types import Guide
 
 THINK = next(family.profile for family in FAMILIES if family.profile.name == "think")
 HARMONY = next(family.profile for family in FAMILIES if family.profile.name == "harmony")
@@ -24,13 +27,14 @@ def tokenize(text: str) -> list[int]:
     return list(text.encode())
 
 
-def guide(budget: int, *, thinking_open: bool = True) -> ThinkingBudget:
+def guide(budget: int, *, thinking_open: bool = True, then: Guide | None = None) -> ThinkingBudget:
     return ThinkingBudget(
         ChannelSplitter(TAGS, thinking_open=thinking_open),
         budget,
         Closing((*b".", *TAG), tuple(TAG)),
         piece=lambda token: bytes([token]),
         vocabulary=256,
+        then=then,
     )
 
 
@@ -86,6 +90,54 @@ def test_guesses_end_where_the_budget_does() -> None:
     for token in budget.forced():
         budget.accept(token)
     assert budget.fitting(tokenize("as many as there are")) == 20
+
+
+class Digits:
+    """A guide of an answer of two digits, which has the thinking before it accepted, too."""
+
+    error = None
+
+    def __init__(self) -> None:
+        self.seen = bytearray()
+
+    @property
+    def _answer(self) -> bytes | None:
+        _, closed, answer = bytes(self.seen).partition(b"</think>")
+        return answer if closed else None
+
+    def mask(self) -> bytes | None:
+        if self._answer is None:
+            return None
+        return bytes(6) + bytes([0xFF, 0x03]) + bytes(24)  # "0" to "9"
+
+    def accept(self, token: int) -> None:
+        self.seen.append(token)
+
+    def forced(self) -> list[int]:
+        return []
+
+    def fitting(self, tokens: Sequence[int]) -> int:
+        return len(tokens) if self._answer is None else 0
+
+    @property
+    def done(self) -> bool:
+        return len(self._answer or b"") == 2
+
+
+def test_what_holds_the_answer_sees_all_and_takes_over_behind_the_thinking() -> None:
+    digits = Digits()
+    budget = guide(3, then=digits)
+    assert budget.mask() is None
+    for token in b"abc":
+        budget.accept(token)
+    assert budget.mask() != digits.mask()
+    for token in budget.forced():
+        budget.accept(token)
+    assert bytes(digits.seen) == b"abc.</think>"
+    assert (budget.mask(), budget.fitting(b"12"), budget.done) == (digits.mask(), 0, False)
+    budget.accept(ord("1"))
+    budget.accept(ord("2"))
+    assert budget.done and budget.error is None
 
 
 def test_the_sentence_is_left_out_where_it_would_take_much_of_the_room() -> None:
