@@ -6,7 +6,7 @@ from hubserve_exporters.architectures.base import BLOCK, LAYER, Architecture
 from hubserve_exporters.architectures.findings import Finding, Refuse
 from hubserve_exporters.architectures.rules import Rule, rule
 from hubserve_exporters.gguf.writer import Value
-from hubserve_exporters.operations import Split
+from hubserve_exporters.operations import Split, Squeeze
 
 
 class Experts(Architecture):
@@ -58,7 +58,7 @@ class Experts(Architecture):
             for part in ("gate", "up", "down")
         ]
         gate = f"{LAYER}.mlp.shared_expert_gate.weight", f"{BLOCK}.ffn_gate_inp_shexp.weight"
-        return [*shared, rule(*gate, float32=True)]
+        return [*shared, rule(*gate, Squeeze(0))]
 
     def guards(self) -> Iterator[Finding]:
         yield from super().guards()
