@@ -116,4 +116,5 @@ def file_type(scheme: Scheme, tensors: Iterable[TensorInfo]) -> LlamaFileType:
     most = max(elements, key=elements.__getitem__, default=scheme.base)
     if most.block_elements >= scheme.base.block_elements:
         return scheme.file_type
-    return LlamaFileType["ALL_F32" if most is TensorType.F32 else f"MOSTLY_{most.name}"]
+    names = {TensorType.F32: "ALL_F32", TensorType.MXFP4: "MOSTLY_MXFP4_MOE"}
+    return LlamaFileType[names.get(most, f"MOSTLY_{most.name}")]

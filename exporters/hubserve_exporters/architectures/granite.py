@@ -1,4 +1,4 @@
-"""Granite 3 and the dense Granite 4."""
+"""Granite 3."""
 
 from hubserve_exporters.architectures.llama import Llama
 from hubserve_exporters.gguf.writer import Value

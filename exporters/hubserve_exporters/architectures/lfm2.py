@@ -63,6 +63,11 @@ class Lfm2(Architecture):
         usual = [FULL if layer in attending else _CONVOLUTION for layer in range(self.layers)]
         return layer_kinds(self.config, usual, (FULL, _CONVOLUTION))
 
+    @cached_property
+    def tied(self) -> bool:
+        """The first checkpoints have another key for it."""
+        return self.config.flag("tie_embedding", super().tied)
+
     @property
     def feed_forward_length(self) -> int:
         """The configuration has it before it is rounded, in several ways; the tensors have it."""

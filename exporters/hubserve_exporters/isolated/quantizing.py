@@ -9,6 +9,7 @@ from typing import Any
 
 import llama_cpp.llama_cpp as llama
 
+from hubserve_exporters.gguf.tensor_types import TensorType
 from hubserve_exporters.gguf_reader import GGUFReader
 from hubserve_exporters.importance import Importance, check_importance, read_importance
 from hubserve_exporters.isolated.llama import fail, initialize
@@ -40,6 +41,8 @@ def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[s
     entries = _entries(importance)
     if importance:
         params.imatrix = ctypes.cast(entries, ctypes.POINTER(llama.llama_model_imatrix_data))
+    kept = _kept(arguments["source"])
+    params.tt_overrides = ctypes.cast(kept, ctypes.POINTER(llama.llama_model_tensor_override))
     # Of parts llama.cpp makes the names itself, from what is in front of the number.
     target = _PART.sub("", arguments["target"]) if params.keep_split else arguments["target"]
     paths = os.fsencode(arguments["source"]), os.fsencode(target)
@@ -56,6 +59,18 @@ def _importance(arguments: Mapping[str, Any]) -> Importance:
     with GGUFReader(arguments["source"]) as reader:
         check_importance(importance, reader.tensors.values())
     return importance
+
+
+def _kept(source: str) -> Any:
+    """Experts that come in four bits, as those of gpt-oss, stay as they are; an array that ends
+    with an entry without a pattern."""
+    with GGUFReader(source) as reader:
+        kept = [info for info in reader.tensors.values() if info.type is TensorType.MXFP4]
+    entries = (llama.llama_model_tensor_override * (len(kept) + 1))()
+    for entry, info in zip(entries, kept, strict=False):
+        entry.pattern = f"^{re.escape(info.name)}$".encode()
+        entry.type = info.type.number
+    return entries
 
 
 def _entries(importance: Importance) -> Any:

@@ -73,9 +73,11 @@ def test_llama_cpp_computes_with_it(folders: tuple[Path, Path]) -> None:
     assert ((logits - expected) ** 2).sum() / (expected**2).sum() < 1e-2
 
 
-def test_codes_and_scales_come_back(folders: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("type_", ["f32", "q4_k_m"])
+def test_codes_and_scales_come_back(folders: tuple[Path, Path], type_: str) -> None:
     packed, _ = folders
-    restored = load_gguf_state_dict(export(packed, "f32"))
+    restored = load_gguf_state_dict(export(packed, type_))
     for name, values in load_file(packed / WEIGHTS).items():
-        assert restored[name].dtype == values.dtype
-        np.testing.assert_array_equal(restored[name], values)
+        if name.endswith(("_blocks", "_scales")):
+            assert restored[name].dtype == values.dtype
+            np.testing.assert_array_equal(restored[name], values)

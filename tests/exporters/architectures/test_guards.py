@@ -209,6 +209,12 @@ def test_both_places_of_rope_are_read() -> None:
     assert inside.keys["rope.freq_base"] == beside.keys["rope.freq_base"] == 5e5
 
 
+def test_lfm2_has_another_key_for_a_tied_output() -> None:
+    family = find("Lfm2ForCausalLM")
+    assert family(Config(SIZES), {}).tied
+    assert not family(Config({**SIZES, "tie_embedding": False}), {}).tied
+
+
 def test_gemma3_has_two_bases_in_either_notation() -> None:
     new = {
         FULL: {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},

@@ -138,3 +138,27 @@ def test_every_bit_of_bfloat16_comes_back(plain: Path, tmp_path: Path) -> None:
     assert done.types.keys() == {"BF16", "F32"}
     for name, values in load_gguf_state_dict(done.files[0]).items():
         assert values.astype(ml_dtypes.bfloat16).tobytes() == source[name].tobytes()
+
+
+def test_experts_that_come_as_one_are_the_same(tmp_path: Path) -> None:
+    folder = make(tmp_path, "qwen3_5_moe_text", vary=True)
+    apart = export(folder).files[0].rename(tmp_path / "apart.gguf")
+    weights = load_file(folder / WEIGHTS)
+    for layer in range(4):
+        experts = f"model.layers.{layer}.mlp.experts"
+        gate, up, down = (
+            np.stack([weights.pop(f"{experts}.{n}.{part}_proj.weight") for n in range(4)])
+            for part in ("gate", "up", "down")
+        )
+        weights[f"{experts}.gate_up_proj"] = np.concatenate([gate, up], 1)
+        weights[f"{experts}.down_proj"] = down
+    save_file(weights, folder / WEIGHTS)
+    together = export(folder).files[0]
+
+    with GGUFReader(apart) as one, GGUFReader(together) as other:
+        assert one.tensors.keys() == other.tensors.keys()
+        for name in one.tensors:
+            np.testing.assert_array_equal(one.tensor(name), other.tensor(name))
+    restored = load_gguf_state_dict(together)
+    assert restored.keys() == weights.keys()
+    assert all(values.tobytes() == weights[name].tobytes() for name, values in restored.items())
