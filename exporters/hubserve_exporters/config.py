@@ -42,7 +42,7 @@ class Config:
     def number(self, key: str, default: float | None = None) -> float:
         """A number that is finite."""
         value = self._value(key, default)
-        if type(value) not in (int, float) or not isfinite(value):
+        if not _is_number(value):
             raise self._wrong(key, value, "a number")
         return float(value)
 
@@ -68,9 +68,10 @@ class Config:
 
     def numbers(self, key: str, default: Sequence[float] | None = None) -> Sequence[float]:
         """A list of numbers."""
-        return [
-            float(value) for value in self._list(key, default, (int, float), "a list of numbers")
-        ]
+        values = self._list(key, default, (int, float), "a list of numbers")
+        if not all(_is_number(value) for value in values):
+            raise self._wrong(key, values, "a list of numbers")
+        return [float(value) for value in values]
 
     def part(self, key: str) -> "Config | None":
         """An object inside this one; None if there is none."""
@@ -107,6 +108,14 @@ class Config:
         if len(shown) > 60:
             shown = f"{shown[:60]}…"
         return ExportError(f"{self._place}: {key!r} is {shown}; it has to be {wanted}.")
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a finite number that a float can be."""
+    try:
+        return isinstance(value, int | float) and type(value) is not bool and isfinite(value)
+    except OverflowError:
+        return False
 
 
 def merged(raw: Mapping[str, Any]) -> Config:

@@ -37,6 +37,7 @@ from hubserve_exporters.operations import Operation
 
 LAYER = "model.layers.{layer}"
 BLOCK = "blk.{layer}"
+_LARGEST_HEAD = 2**14
 Shapes = Mapping[str, tuple[int, ...]]
 Defaults = Mapping[str, Any]
 
@@ -156,7 +157,13 @@ class Architecture(ABC):
             raise ExportError(
                 f"config.json: 'hidden_size' is {hidden}, which {self.heads} heads do not divide."
             )
-        return self.config.positive("head_dim", hidden // self.heads)
+        size = self.config.positive("head_dim", hidden // self.heads)
+        if size > _LARGEST_HEAD:
+            raise ExportError(
+                f"config.json: a head has {size} elements ('head_dim', or 'hidden_size' over"
+                f" 'num_attention_heads'); {_LARGEST_HEAD} is the most that a model has."
+            )
+        return size
 
     @cached_property
     def rotated(self) -> int:
