@@ -85,8 +85,8 @@ class Checkpoint:
             real = path.resolve(strict=True)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, RuntimeError) as error:
-            raise ExportError(f"{path} leads nowhere: {error}.") from error
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ExportError(f"{str(path)!r} leads nowhere: {error}.") from error
         if not any(real.is_relative_to(place) for place in self._places):
             raise ExportError(
                 f"{path} is a link to {real}, outside of the checkpoint; put the file itself there."
