@@ -19,6 +19,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.support.checkpoints import checkpoint
 from tests.support.fetched import real_model
 from tests.support.hub_repo import Repo
 from tests.support.hub_server import HubServer
@@ -57,7 +58,16 @@ SERVE = [command for command in COMMANDS if command.startswith(".venv/bin/serve 
 BENCH = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve bench ")]
 CACHE = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve cache")]
 EVAL = [command for command in COMMANDS if command.startswith(".venv/bin/hubserve eval ")]
-HERE = {"scripts/serve", ".venv/bin/pre-commit install", *CURL, *SERVE, *BENCH, *EVAL, *CACHE}
+FILES = [
+    command
+    for command in COMMANDS
+    if re.match(r"\.venv/bin/hubserve (export|exports|inspect|restore)\b", command)
+]
+HERE = {
+    "scripts/serve",
+    ".venv/bin/pre-commit install",
+    *(*CURL, *SERVE, *BENCH, *EVAL, *CACHE, *FILES),
+}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -237,6 +247,29 @@ def test_a_model_from_the_hub(command: str, tmp_path: Path) -> None:
                 json={"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4},
             )
             assert answer.status_code == 200, answer.text
+
+
+def test_a_checkpoint_becomes_a_file_and_a_checkpoint_again(tmp_path: Path) -> None:
+    repository = FILES[0].split()[2]
+    with HubServer({repository: Repo.of_folder(checkpoint("llama"))}) as hub:
+        environment = {
+            "HF_ENDPOINT": hub.url,
+            "HF_HOME": str(tmp_path / "home"),
+            "HUBSERVE_CACHE_DIR": str(tmp_path / "cache"),
+        }
+        for command in FILES:
+            done = subprocess.run(
+                [ROOT / command.split()[0], *command.split()[1:]],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                env={**os.environ, **environment},
+                timeout=SAFETY,
+            )
+            assert done.returncode == 0, done.stderr
+    name = repository.partition("/")[2]
+    assert (tmp_path / f"{name}-Q8_0.gguf").is_file()
+    assert (tmp_path / name / "model.safetensors").is_file()
 
 
 def test_the_cache_is_shown_and_cleared(tmp_path: Path) -> None:

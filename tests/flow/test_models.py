@@ -93,13 +93,13 @@ def test_health() -> None:
     assert ask(FakeEngine(), "GET", "/v1/health").status_code == 200
 
 
-@pytest.mark.parametrize("stage", ["starting", "resolving", "downloading", "loading"])
+@pytest.mark.parametrize("stage", ["starting", "resolving", "downloading", "exporting", "loading"])
 def test_until_the_model_is_ready(stage: str) -> None:
     engine = FakeEngine(stage=stage, loaded=0.25)  # type: ignore[arg-type]
     health = ask(engine, "GET", "/health", settings=Settings(api_keys=("k",)))
     assert health.status_code == 503
     assert (health.json()["status"], health.json()["stage"]) == ("loading model", stage)
-    assert health.json().get("progress") == (0.25 if stage == "loading" else None)
+    assert health.json().get("progress") == (0.25 if stage in ("exporting", "loading") else None)
     assert error_of(health)["code"] == "model_loading"
     assert int(health.headers["retry-after"]) <= 60
     body = {"messages": [{"role": "user", "content": "Hi"}], "prompt": "Hi"}

@@ -1,0 +1,120 @@
+"""A checkpoint that is named to be served, from the folder to the answer."""
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.support.checkpoints import checkpoint
+from tests.support.process import READY, SAFETY, Served, spawned
+
+THREADS = ("-t", "1", "-c", "512", "-np", "1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return shutil.copytree(checkpoint("llama"), tmp_path / "Tiny-Llama")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def starting() -> Iterator[ExitStack]:
+    """Whatever is started ends with the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def start(stack: ExitStack, folder: Path, cache: Path, *options: str) -> Served:
+    arguments = (str(folder), "--port", "0", "--cache-dir", str(cache), *THREADS, *options)
+    return stack.enter_context(spawned(*arguments))
+
+
+def until_ready(server: Served) -> None:
+    assert server.process.stdout is not None
+    for line in server.process.stdout:
+        server.output += line
+        if READY in line:
+            return
+    pytest.fail(f"it ended: {server.process.communicate(timeout=SAFETY)}")
+
+
+def whole(cache: Path) -> list[Path]:
+    """Exports that are noted as whole."""
+    return [path.parent for path in cache.glob("exports/*/export.json")]
+
+
+def test_a_folder_is_exported_once_and_answers(
+    starting: ExitStack, folder: Path, cache: Path
+) -> None:
+    server = start(starting, folder, cache)
+    until_ready(server)
+    assert "Tiny-Llama" in server.output and "Q8_0" in server.output
+    with server.client() as client:
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4}
+        answer = client.post("/v1/chat/completions", json=body)
+        assert answer.status_code == 200
+        assert answer.json()["usage"]["completion_tokens"] > 0
+        # By the checkpoint's own template.
+        rendered = client.post("/apply-template", json={"messages": body["messages"]})
+        assert rendered.json()["prompt"].startswith("<|im_start|>user\nHi<|im_end|>")
+    _, _, said = server.end(signal.SIGTERM)
+    assert "Exporting Tiny-Llama to q8_0" in said
+    assert len(whole(cache)) == 1
+
+    again = start(starting, folder, cache)
+    until_ready(again)
+    _, _, said = again.end(signal.SIGTERM)
+    assert "Exporting" not in said
+
+
+def test_two_servers_at_once_make_one_export(
+    starting: ExitStack, folder: Path, cache: Path
+) -> None:
+    servers = [start(starting, folder, cache, "--export-type", "f16") for _ in range(2)]
+    for server in servers:
+        until_ready(server)
+    said = "".join(server.end(signal.SIGTERM)[2] for server in servers)
+    assert said.count("Exporting Tiny-Llama to f16") == 1
+    (export,) = whole(cache)
+    assert sorted(path.name for path in export.iterdir()) == ["Tiny-Llama-F16.gguf", "export.json"]
+
+
+def test_a_kill_at_any_moment_leaves_nothing_broken(
+    starting: ExitStack, folder: Path, cache: Path
+) -> None:
+    server = start(starting, folder, cache)
+    end = time.monotonic() + SAFETY
+    while not list(cache.glob("exports/*/*.partial")):
+        assert time.monotonic() < end and server.process.poll() is None
+        time.sleep(0.01)
+    children = psutil.Process(server.process.pid).children(recursive=True)
+    server.process.kill()
+    server.process.wait()
+    _, alive = psutil.wait_procs(children, timeout=SAFETY)
+    assert not alive
+    assert not whole(cache)
+    again = start(starting, folder, cache)
+    until_ready(again)
+    (export,) = whole(cache)
+    assert sorted(path.name for path in export.iterdir()) == ["Tiny-Llama-Q8_0.gguf", "export.json"]
+
+
+def test_what_cannot_be_exported_ends_the_start_with_a_sentence(
+    starting: ExitStack, folder: Path, cache: Path
+) -> None:
+    config = folder / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"hidden_act": "tanh"}))
+    server = start(starting, folder, cache)
+    code, _, said = server.end()
+    assert code == 2
+    assert said.splitlines()[-1].startswith("hubserve: 'Tiny-Llama' cannot be exported: ")
+    assert "Traceback" not in said and not list(cache.glob("exports/*/*"))
