@@ -11,15 +11,13 @@ Every text makes valid JSON, for any cutting into chunks: what has no place is l
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from hubserve_engine import surrogates
 from hubserve_engine.output.json_string import JsonString
+from hubserve_engine.output.json_writer import ANYTHING, JsonWriter
 from hubserve_engine.output.scalars import text_as_scalar, word_as_scalar
 from hubserve_engine.output.shape import Shape, compact
-
-ANYTHING = Shape.of({})
 
 _PORTION = 1024  # what is read at once, since what is read is cut off what is left
 _SPACE = re.compile(r"[ \t\r\n\f\v\ufeff]*")
@@ -28,15 +26,6 @@ _KEY_END = re.compile(r"[:,\]}\n<]")
 _PYTHON_WORD_END = re.compile(r"[,)\]}\n]")
 _PYTHON_KEY_END = re.compile(r"[:=,)\]}\n]")
 _Expected = Literal["value", "key", "colon", "next", "captured"]
-
-
-@dataclass(slots=True)
-class _Frame:
-    """An open object or array, and what the schema wants of the value that comes next in it."""
-
-    opening: str
-    shape: Shape
-    inside: Shape
 
 
 class JsonMender:
@@ -50,11 +39,8 @@ class JsonMender:
         self.done = False
         self.rest = ""
         self._text = ""
-        self._out: list[str] = []
+        self._writer = JsonWriter(shape)
         self._expected: _Expected = "value"
-        self._stack: list[_Frame] = []
-        self._root = shape
-        self._comma = ""
         self._own_quote = "" if quote == '"' else quote
         self._string: JsonString | None = None
         self._is_key = False
@@ -64,11 +50,13 @@ class JsonMender:
         self._word_end = _PYTHON_WORD_END if python else _WORD_END
         self._key_end = _PYTHON_KEY_END if python else _KEY_END
         if python:
-            self._open("{", shape)
+            self._open("{")
 
     @property
     def between(self) -> bool:
         """Whether nothing is missing but closing brackets."""
+        if self._string is not None:
+            return self._string.at_mark and not self._is_key
         return self.done or self._expected == "next"
 
     def feed(self, text: str) -> str:
@@ -83,7 +71,7 @@ class JsonMender:
             if self.done:
                 self.rest, self._text = self._text + text[start + _PORTION :], ""
                 break
-        return self._take()
+        return self._writer.take()
 
     def finish(self) -> str:
         """The last of it: all that is open is closed."""
@@ -95,17 +83,15 @@ class JsonMender:
             self._end_string()
         if self._inner is not None:
             self._end_captured(self._inner.finish())
+        if self._expected == "colon":
+            self._writer.write(": null")
+        elif self._expected == "value" and not self._writer.in_array:
+            self._writer.write("null")
+        self._after_value()
         while not self.done:
-            if self._expected in ("value", "colon") and not self._comma:
-                if self._expected == "value" and self._stack and self._stack[-1].opening == "[":
-                    self._close()
-                    continue
-                self._emit(": null" if self._expected == "colon" else "null")
-                self._after_value()
-            else:
-                self._close()
+            self._close()
         self.rest = ""
-        return out + self._take()
+        return out + self._writer.take()
 
     def _step(self) -> bool:
         """Works on the text; False where it has to wait for more."""
@@ -115,7 +101,7 @@ class JsonMender:
             return self._captured()
         space = _SPACE.match(self._text)
         if space and space.end():
-            self._white(space[0])
+            self._writer.space(space[0])
             self._text = self._text[space.end() :]
             return bool(self._text)
         match self._expected:
@@ -128,37 +114,26 @@ class JsonMender:
             case _:
                 return self._next()
 
-    def _white(self, space: str) -> None:
-        if self._comma:
-            self._comma += space
-        elif self._stack:
-            self._emit(space)
-
     # Values
 
-    @property
-    def _shape(self) -> Shape:
-        return self._stack[-1].inside if self._stack else self._root
-
     def _value(self) -> bool:
-        text, shape = self._text, self._shape
+        text, shape = self._text, self._writer.shape
         first = text[0]
         if quote := self._quote_at(text):
             return quote != "partial" and self._open_string(quote, is_key=False)
         if first in "{[":
-            self._flush_comma()
-            if self._stack and shape.types is not None and shape.types <= {"string", "null"}:
+            if self._writer.depth and shape.types is not None and shape.types <= {"string", "null"}:
                 self._inner = JsonMender(quote=self._own_quote or '"')
                 self._kept = []
                 self._expected = "captured"
                 return True
-            self._open(first, shape)
+            self._open(first)
             return self._skip(1)
         if first in self._closing:
-            if not self._stack:
+            if not self._writer.depth:
                 return self._skip(1)
-            if not self._comma and self._stack[-1].opening == "{":
-                self._emit("null")
+            if self._writer.in_object:
+                self._writer.write("null")
             return self._close_by(first)
         if first in ",:":
             return self._skip(1)
@@ -166,27 +141,23 @@ class JsonMender:
             return self._end_early()
         return self._word()
 
-    def _open(self, bracket: str, shape: Shape) -> None:
-        self._emit(bracket)
-        inside = shape.item() if bracket == "[" else ANYTHING
-        self._stack.append(_Frame(bracket, shape, inside))
+    def _open(self, bracket: str) -> None:
+        self._writer.open(bracket)
         self._expected = "key" if bracket == "{" else "value"
-        self._comma = ""
 
     def _word(self) -> bool:
         end = self._word_end.search(self._text)
         if end is None:
             return False
         word = self._text[: end.start()].strip()
-        self._flush_comma()
-        self._emit(word_as_scalar(word, self._shape.types))
+        self._writer.write(word_as_scalar(word, self._writer.shape.types))
         self._text = self._text[end.start() :]
         self._after_value()
         return True
 
     def _after_value(self) -> None:
         self._expected = "next"
-        if not self._stack:
+        if not self._writer.depth:
             self.done = True
 
     # Objects and arrays
@@ -210,14 +181,11 @@ class JsonMender:
         return True
 
     def _begin_member(self, key: str) -> None:
-        self._flush_comma()
-        self._emit(compact(key))
-        frame = self._stack[-1]
-        frame.inside = frame.shape.property(key)
+        self._writer.key(key)
         self._expected = "colon"
 
     def _colon(self) -> bool:
-        self._emit(":")
+        self._writer.write(":")
         self._expected = "value"
         return self._skip(1) if self._text[0] in ":=" else True
 
@@ -227,37 +195,26 @@ class JsonMender:
             return self._close_by(first)
         if first == "<":
             return self._end_early()
-        self._comma = ","
-        self._expected = "key" if self._stack[-1].opening == "{" else "value"
+        self._writer.comma()
+        self._expected = "key" if self._writer.in_object else "value"
         return self._skip(1) if first == "," else True
 
     def _close_by(self, bracket: str) -> bool:
-        """Closes up to what `bracket` closes, or the innermost where it closes nothing."""
         self._skip(1)
-        if bracket == ")":
-            while not self.done:
-                self._close()
-            return True
-        opening = "[" if bracket == "]" else "{"
-        if any(frame.opening == opening for frame in self._stack):
-            while self._stack[-1].opening != opening:
-                self._close()
-        self._close()
+        self._writer.close_by(bracket)
+        self._after_value()
         return True
 
     def _close(self) -> None:
-        self._emit(self._comma.removeprefix(","))
-        self._comma = ""
-        if self._stack:
-            self._emit("]" if self._stack.pop().opening == "[" else "}")
+        self._writer.close()
         self._after_value()
 
     def _end_early(self) -> bool:
         """A tag follows: what is open was forgotten to be closed."""
-        if not self._stack:
+        if not self._writer.depth:
             return self._skip(1)
-        if self._expected == "value" and not self._comma and self._stack[-1].opening == "{":
-            self._emit("null")
+        if self._expected == "value" and self._writer.in_object:
+            self._writer.write("null")
         while not self.done:
             self._close()
         return True
@@ -277,13 +234,12 @@ class JsonMender:
         self._is_key = is_key
         self._kept = None
         self._string = JsonString(
-            quote, followers=followers if self._stack else "", verbatim=bool(self._own_quote)
+            quote, followers=followers if self._writer.depth else "", verbatim=bool(self._own_quote)
         )
-        if is_key or not self._shape.takes_text:
+        if is_key or not self._writer.shape.takes_text:
             self._kept = []
         else:
-            self._flush_comma()
-            self._emit('"')
+            self._writer.write('"')
         return self._skip(len(quote))
 
     def _more_string(self, string: JsonString) -> bool:
@@ -295,14 +251,14 @@ class JsonMender:
 
     def _add(self, text: str) -> None:
         if self._kept is None:
-            self._emit(text)
+            self._writer.write(text)
         else:
             self._kept.append(text)
 
     def _end_string(self) -> None:
         self._string = None
         if self._kept is None:
-            self._emit('"')
+            self._writer.write('"')
             self._after_value()
             return
         text = surrogates.mended(json.loads('"' + "".join(self._kept) + '"'))
@@ -310,8 +266,7 @@ class JsonMender:
         if self._is_key:
             self._begin_member(text)
             return
-        self._flush_comma()
-        self._emit(value_text(text, self._shape))
+        self._writer.write(value_text(text, self._writer.shape))
         self._after_value()
 
     def _captured(self) -> bool:
@@ -325,7 +280,7 @@ class JsonMender:
 
     def _end_captured(self, last: str) -> None:
         assert self._kept is not None
-        self._emit(compact("".join(self._kept) + last))
+        self._writer.write(compact("".join(self._kept) + last))
         self._inner = self._kept = None
         self._after_value()
 
@@ -334,19 +289,6 @@ class JsonMender:
     def _skip(self, count: int) -> bool:
         self._text = self._text[count:]
         return bool(self._text)
-
-    def _flush_comma(self) -> None:
-        self._emit(self._comma)
-        self._comma = ""
-
-    def _emit(self, text: str) -> None:
-        if text:
-            self._out.append(text)
-
-    def _take(self) -> str:
-        out = "".join(self._out)
-        self._out.clear()
-        return out
 
 
 def mended(text: str, shape: Shape = ANYTHING) -> str:

@@ -30,6 +30,12 @@ class JsonString:
         self._verbatim = verbatim
         self._text = ""
 
+    @property
+    def at_mark(self) -> bool:
+        """Whether the last that was read may be the closing mark."""
+        text = self._text
+        return not self._verbatim and text[:1] == self._quote and not text[1:].strip()
+
     def feed(self, text: str) -> str:
         """More of the sound string."""
         self._text += text
@@ -45,9 +51,9 @@ class JsonString:
 
     def finish(self) -> str:
         """The last of it, where the text ends: a mark at its end is the closing one."""
+        closed = self.at_mark
         text, self._text = self._text, ""
         self.done = True
-        closed = not self._verbatim and text.startswith(self._quote) and not text[1:].strip()
         return "" if closed else _sound(text)
 
     def _up_to_mark(self) -> str:

@@ -3,7 +3,8 @@
 import json
 from typing import Literal
 
-from hubserve_engine.output.json_mender import ANYTHING, JsonMender, mended
+from hubserve_engine.output.json_mender import JsonMender, mended
+from hubserve_engine.output.json_writer import ANYTHING
 from hubserve_engine.output.offer import Offer, Tool
 from hubserve_engine.output.reading import State
 from hubserve_engine.tool_formats.layout import JsonBody
@@ -134,6 +135,7 @@ class ObjectReading:
             most = _LONGEST_KEY + self._offer.longest
             if self._key in self._name_keys and len(self._kept) > most:
                 self._fail()
+                return ""
         if value.done:
             self._value = None
             self._expected = "next"
