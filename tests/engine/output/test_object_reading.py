@@ -88,7 +88,7 @@ def test_a_bracket_that_was_forgotten() -> None:
     assert read(text, JsonBody(), strict=False, size=3) == ("done", PARIS, "</tool_call>")
     reading = ObjectReading(JsonBody(), OFFER, strict=False)
     reading.feed('{"name": "get_weather", "arguments": {"city": "Paris"')
-    assert reading.finish(stopped=True) == "}" and reading.state == "done"
+    assert reading.finish(stopped=True) == '"}' and reading.state == "done"
     reading = ObjectReading(JsonBody(), OFFER, strict=False)
     reading.feed('{"name": "get_weather", "arguments": {"city": "Par')
     assert reading.finish(stopped=True) == "" and reading.state == "failed"
