@@ -23,6 +23,9 @@ LOOSE: tuple[Layout, ...] = (
     ),
     Layout(JsonBody(), section=('{\n"tool_calls":', "}"), array=True),
     Layout(JsonBody(), array=True),
+    # Templates that were meant for a program that doubles braces show them so.
+    Layout(JsonBody(), call=("<tool_call>\n{", "}\n</tool_call>")),
+    Layout(JsonBody(), call=("{", "}")),
     Layout(JsonBody(name=""), array=True),
     Layout(NamedBody("(", PythonArguments(), ")"), array=True, separator=", "),
 )

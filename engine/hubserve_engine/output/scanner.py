@@ -203,7 +203,8 @@ class Scanner:
             closers += ["}", ","]
         if layout.array:
             closers += ["]", ","]
-        closers = [closer for closer in map(str.strip, closers) if closer]
+        lines = "\n".join(closers).split("\n")
+        closers = [closer for closer in map(str.strip, lines) if closer]
         for closer in sorted(closers, key=len, reverse=True):
             if text.startswith(closer):
                 self._text, self._gap = text[len(closer) :], ""
