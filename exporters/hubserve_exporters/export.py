@@ -11,16 +11,18 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from hubserve_exporters.ahead import ahead
 from hubserve_exporters.checkpoint import Checkpoint
 from hubserve_exporters.checks import check
 from hubserve_exporters.encoding import encode
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.export_config import GGUFExportConfig
 from hubserve_exporters.gguf.reader import open_gguf
-from hubserve_exporters.gguf.writer import encode_header, padding
+from hubserve_exporters.gguf.tensors import align
+from hubserve_exporters.gguf.writer import ALIGNMENT, encode_header, padding
 from hubserve_exporters.parts import Part, parts_of
 from hubserve_exporters.pickles import opened
-from hubserve_exporters.plan import Plan, plan_export
+from hubserve_exporters.plan import Plan, PlannedTensor, plan_export
 from hubserve_exporters.quantize import SCHEMES, check_scheme, quantize
 from hubserve_exporters.types import AUTO
 
@@ -155,7 +157,7 @@ def _aside(out_path: Path) -> Iterator[Path]:
 
 def _write(parts: Sequence[Part], folder: Path, report: Report, *, more: float = 0) -> list[Path]:
     """The files, which are on the disk. `more`, as a share of them, is to be written later."""
-    total = sum(tensor.size for part in parts for tensor in part.tensors)
+    total = sum(align(tensor.size, ALIGNMENT) for part in parts for tensor in part.tensors)
     free, needed = shutil.disk_usage(folder).free, total * (1 + more)
     if needed > free:
         raise ExportError(
@@ -166,17 +168,24 @@ def _write(parts: Sequence[Part], folder: Path, report: Report, *, more: float =
         with open(folder / part.name, "wb", buffering=0) as file:
             entries = [(tensor.name, tensor.type, tensor.shape) for tensor in part.tensors]
             _write_all(file, memoryview(encode_header(part.metadata, entries)))
-            for tensor in part.tensors:
-                try:
-                    for values in tensor.numbers.chunks():
-                        written += _write_all(file, encode(values, tensor.type))
-                        report(written, total)
-                except ExportError as error:
-                    names = ", ".join(map(repr, tensor.sources[:2])) or repr(tensor.name)
-                    raise ExportError(f"The tensor {names}: {error}.") from error
-                _write_all(file, memoryview(padding(tensor.size)))
+            # About half of the work is the system's, which writes.
+            for data in ahead(_encoded(part.tensors)):
+                written += _write_all(file, data)
+                report(written, total)
             os.fsync(file.fileno())
     return [folder / part.name for part in parts]
+
+
+def _encoded(tensors: Sequence[PlannedTensor]) -> Iterator[memoryview]:
+    """All that follows the header, in pieces."""
+    for tensor in tensors:
+        try:
+            for values in tensor.numbers.chunks():
+                yield encode(values, tensor.type)
+        except ExportError as error:
+            names = ", ".join(map(repr, tensor.sources[:2])) or repr(tensor.name)
+            raise ExportError(f"The tensor {names}: {error}.") from error
+        yield memoryview(padding(tensor.size))
 
 
 def _write_all(file: FileIO, data: memoryview) -> int:
