@@ -58,7 +58,7 @@ class ObjectReading:
         out = ""
         if self._value is not None and self._streams and stopped and self._value.between:
             out = self._value.finish()
-            self._value = None
+            self._close_arguments()
         if self.state == "open":
             whole = self._told and self._value is None and not self._misfit
             self.state = "done" if whole else "failed"
@@ -137,13 +137,15 @@ class ObjectReading:
                 self._fail()
                 return ""
         if value.done:
-            self._value = None
-            self._expected = "next"
-            if self._streams:
-                self._told = True
-            else:
+            if not self._streams:
+                self._value, self._expected = None, "next"
                 return self._kept_value()
+            self._close_arguments()
         return made if self._streams else ""
+
+    def _close_arguments(self) -> None:
+        self._value, self._expected = None, "next"
+        self._told = True
 
     def _kept_value(self) -> str:
         """A value that was kept: the name, arguments that came too early, or something else."""
