@@ -5,12 +5,15 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hubserve_exporters.checkpoint import Checkpoint, open_checkpoint
+from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.gguf.writer import Value, encode_header
 from hubserve_exporters.vocab.metadata import TokenizerMetadata, tokenizer_metadata
 from hubserve_exporters.vocab.patterns import GPT2
+from hubserve_exporters.vocab.restore import tokenizer_files
 
 TEXTS = (
     "The man and the land, in an hour of the other line. It's 1234 o'clock, they're 56 of 7.",
@@ -77,6 +80,33 @@ def sentencepiece_model(*user_defined: str, prefix: bool = True) -> bytes:
         minloglevel=2,
     )
     return out.getvalue()
+
+
+def sentencepiece_json() -> dict[str, Any]:
+    """A tokenizer.json of the same model."""
+    return dict(json.loads(_restored_model()["tokenizer.json"]))
+
+
+@cache
+def _restored_model() -> dict[str, bytes]:
+    with TemporaryDirectory() as name:
+        checkpoint = folder(Path(name), model=sentencepiece_model())
+        file = Path(name) / "v.gguf"
+        export_vocabulary(checkpoint, file, 420)
+        with open_gguf(file) as opened:
+            return tokenizer_files(opened.metadata)
+
+
+def put_first(text: str, id: int) -> dict[str, Any]:
+    """A post_processor that puts this token before a text."""
+    first = {"SpecialToken": {"id": text, "type_id": 0}}
+    a, b = ({"Sequence": {"id": letter, "type_id": n}} for n, letter in enumerate("AB"))
+    return {
+        "type": "TemplateProcessing",
+        "single": [first, a],
+        "pair": [first, a, b],
+        "special_tokens": {text: {"id": text, "ids": [id], "tokens": [text]}},
+    }
 
 
 def folder(

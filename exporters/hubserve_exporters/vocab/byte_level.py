@@ -45,7 +45,10 @@ def merge_pairs(model: JsonObject) -> list[tuple[str, str]]:
     """Pairs in order of rank. They are written as one text with a space, or, since transformers
     4.45, as a list of two. Raises ExportError for any other form."""
     pairs: list[tuple[str, str]] = []
-    for merge in model.get("merges") or ():
+    merges = model.get("merges") or []
+    if not isinstance(merges, list):
+        raise ExportError(f"{TOKENIZER}: 'model.merges' is not a list.")
+    for merge in merges:
         parts = merge.split(" ") if isinstance(merge, str) else merge
         match parts:
             case [str(left), str(right)] if left and right:

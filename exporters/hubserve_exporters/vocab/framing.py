@@ -10,9 +10,9 @@ from .files import TOKENIZER, TOKENIZER_CONFIG, JsonObject, TokenizerFiles
 def framing(files: TokenizerFiles, ids: dict[str, int], warnings: list[str]) -> dict[str, bool]:
     """The keys `add_bos_token` and `add_eos_token`, as far as a file says so.
 
-    The flags of tokenizer_config.json count for more than tokenizer.json, as in transformers
-    (5.22, `TokenizersBackend.__init__`). `ids` are the special ids by key; one that the tokenizer
-    puts first becomes the BOS token if there is none.
+    Where there is a tokenizer.json it alone says so, whatever the flags of tokenizer_config.json
+    are: measured with every class of transformers 5.22. `ids` are the special ids by key; one that
+    the tokenizer puts first becomes the BOS token if there is none.
     Raises ExportError for tokens that llama.cpp cannot be told to put there.
     """
     flags = {
@@ -23,15 +23,13 @@ def framing(files: TokenizerFiles, ids: dict[str, int], warnings: list[str]) -> 
     if files.tokenizer is None:
         keys = flags
     else:
-        keys = _template(files.tokenizer, ids, checked=not flags)
-        if flags:
-            told = {"add_bos_token": False, "add_eos_token": False} | flags
-            if told != keys and files.tokenizer.get("post_processor") is not None:
+        keys = _template(files.tokenizer, ids)
+        for key, told in flags.items():
+            if told is not keys[key]:
                 warnings.append(
-                    f"{TOKENIZER_CONFIG} has {_shown(told)}, where {TOKENIZER} would have"
-                    f" {_shown(keys)}: the former counts, as in transformers."
+                    f"{TOKENIZER_CONFIG} has {key} {str(told).lower()}, and {TOKENIZER} does"
+                    " otherwise: the latter counts, as in transformers."
                 )
-            keys = told
     for key, purpose in (("add_bos_token", "bos_token_id"), ("add_eos_token", "eos_token_id")):
         if keys.get(key) and purpose not in ids:
             raise ExportError(
@@ -41,12 +39,12 @@ def framing(files: TokenizerFiles, ids: dict[str, int], warnings: list[str]) -> 
     return keys
 
 
-def _template(tokenizer: JsonObject, ids: dict[str, int], *, checked: bool) -> dict[str, bool]:
+def _template(tokenizer: JsonObject, ids: dict[str, int]) -> dict[str, bool]:
     before, behind = _frame(tokenizer.get("post_processor"))
     if len(before) == 1 and "bos_token_id" not in ids:
         ids["bos_token_id"] = before[0]
     bos, eos = [ids.get("bos_token_id")], [ids.get("eos_token_id")]
-    if checked and (before not in ([], bos) or behind not in ([], eos)):
+    if before not in ([], bos) or behind not in ([], eos):
         raise ExportError(
             f"{TOKENIZER} puts the tokens {before} before a text and {behind} behind it; llama.cpp"
             " can put the BOS and EOS tokens there alone."
@@ -79,7 +77,3 @@ def _ids(entry: object) -> list[int]:
         case {"ids": list(ids)} if all(type(id) is int for id in ids):
             return ids
     raise ExportError(f"{TOKENIZER}: the post_processor has {entry!r:.60} where a token has to be.")
-
-
-def _shown(keys: dict[str, bool]) -> str:
-    return ", ".join(f"{key} {str(value).lower()}" for key, value in keys.items())

@@ -42,6 +42,17 @@ def tokenizer_metadata(
     Raises ExportError where the file would give other tokens than the checkpoint.
     """
     files = read_tokenizer_files(checkpoint)
+    try:
+        return _metadata(files, rows, pre, strict=strict)
+    except RecursionError:
+        raise ExportError(
+            f"{TOKENIZER} is nested too deeply; take it from the original checkpoint."
+        ) from None
+
+
+def _metadata(
+    files: TokenizerFiles, rows: int, pre: str | None, *, strict: bool
+) -> TokenizerMetadata:
     model = read_sentencepiece(files)
     if pre is not None and (model is not None or files.tokenizer is None):
         raise ExportError(
@@ -60,6 +71,7 @@ def tokenizer_metadata(
     frame = framing(files, ids, warnings)
     keys |= {f"tokenizer.ggml.{key}": value for key, value in (ids | frame).items()}
     keys |= template_keys(files.templates, warnings, strict=strict)
+    _check_texts(keys)
     return TokenizerMetadata(keys, tuple(warnings), strips)
 
 
@@ -71,6 +83,20 @@ def read_sentencepiece(files: TokenizerFiles) -> SentencePieceModel | None:
     ):
         return None
     return parse_model(files.sentencepiece)
+
+
+def _check_texts(keys: Mapping[str, Value]) -> None:
+    """Raises ExportError for halves of characters, which JSON can say and UTF-8 cannot."""
+    for key, value in keys.items():
+        for text in value if isinstance(value, list) else (value,):
+            try:
+                if isinstance(text, str):
+                    text.encode()
+            except UnicodeEncodeError:
+                raise ExportError(
+                    f"What is to become {key!r} has a text that is none: {text!r:.60}. Take the"
+                    " tokenizer from the original checkpoint."
+                ) from None
 
 
 def base_ids(files: TokenizerFiles, model: SentencePieceModel | None) -> dict[str, int]:

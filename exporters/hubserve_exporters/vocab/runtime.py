@@ -112,7 +112,9 @@ def _check_normalizer(normalizer: object) -> None:
 def _flat(steps: object, members: str) -> list[dict[str, Any]]:
     match steps:
         case {"type": "Sequence"} if isinstance(steps, dict):
-            return [inner for step in steps.get(members) or () for inner in _flat(step, members)]
+            inside = steps.get(members)
+            several = inside if isinstance(inside, list) else []
+            return [inner for step in several for inner in _flat(step, members)]
         case dict():
             return [steps]
     return []

@@ -9,6 +9,7 @@ from tests.support.tokenizers import (
     byte_level,
     export_vocabulary,
     folder,
+    put_first,
     rows_of,
     write_vocabulary,
 )
@@ -22,8 +23,10 @@ from hubserve_exporters.vocab.metadata import tokenizer_metadata
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
-    named = {"eos_token": CONTROL, "bos_token": CONTROL, "add_bos_token": True}
-    return folder(tmp_path / "c", tokenizer=byte_level(), tokenizer_config=named)
+    tokenizer = byte_level()
+    tokenizer["post_processor"] = put_first(CONTROL, rows_of(tokenizer) - 2)
+    named = {"eos_token": CONTROL, "bos_token": CONTROL}
+    return folder(tmp_path / "c", tokenizer=tokenizer, tokenizer_config=named)
 
 
 @pytest.fixture

@@ -1,12 +1,15 @@
 """What is put around a text."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.tokenizers import CONTROL, byte_level, folder, put_first, rows_of
 
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.vocab.files import TokenizerFiles
 from hubserve_exporters.vocab.framing import framing
+from hubserve_exporters.vocab.metadata import tokenizer_metadata
 
 IDS = {"bos_token_id": 1, "eos_token_id": 2}
 NEITHER = {"add_bos_token": False, "add_eos_token": False}
@@ -39,17 +42,34 @@ def test_tokenizer_json_says_what_is_put_around_a_text() -> None:
     assert frame(bytes_) == frame(None) == (NEITHER, [])
 
 
-def test_flags_count_for_more_and_a_contradiction_is_told() -> None:
-    assert frame(None, add_bos_token=True) == (NEITHER | {"add_bos_token": True}, [])
-    assert frame(template(1, None), add_bos_token=True)[1] == []
+def test_a_flag_that_says_otherwise_does_not_count_and_is_told() -> None:
+    assert frame(template(1, None), add_bos_token=True, add_eos_token=False)[1] == []
+    assert frame(None, add_bos_token=None, add_eos_token="no") == (NEITHER, [])
+    assert frame(None, add_bos_token=True) == (
+        NEITHER,
+        [
+            "tokenizer_config.json has add_bos_token true, and tokenizer.json does otherwise: the"
+            " latter counts, as in transformers."
+        ],
+    )
     keys, warnings = frame(template(1, None), add_bos_token=False)
-    assert keys == NEITHER
-    assert warnings == [
-        "tokenizer_config.json has add_bos_token false, add_eos_token false, where tokenizer.json"
-        " would have add_bos_token true, add_eos_token false: the former counts, as in"
-        " transformers."
-    ]
-    assert frame(template(1, None), add_bos_token=None, add_eos_token="no")[1] == []
+    assert (keys["add_bos_token"], len(warnings)) == (True, 1)
+
+
+@pytest.mark.parametrize("put", [True, False])
+@pytest.mark.parametrize("flag", [True, False, None])
+def test_that_is_what_transformers_does(put: bool, flag: bool | None, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = byte_level()
+    end = rows_of(tokenizer) - 2
+    tokenizer["post_processor"] = put_first(CONTROL, end) if put else None
+    named = {"bos_token": CONTROL, "eos_token": CONTROL, "tokenizer_class": "LlamaTokenizerFast"}
+    config = named if flag is None else {**named, "add_bos_token": flag}
+    checkpoint = folder(tmp_path, tokenizer=tokenizer, tokenizer_config=config)
+    keys = tokenizer_metadata(checkpoint, 500).keys
+    ids = AutoTokenizer.from_pretrained(tmp_path)("a")["input_ids"]
+    assert (ids[0] == end) is keys["tokenizer.ggml.add_bos_token"]
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
@@ -74,8 +94,9 @@ def test_other_tokens_around_a_text_are_refused() -> None:
 
 
 def test_a_flag_for_a_token_that_has_no_name_is_refused() -> None:
+    files = TokenizerFiles(sentencepiece=b"x", tokenizer_config={"add_bos_token": True})
     with pytest.raises(ExportError, match=r"add_bos_token is true.*set 'bos_token'"):
-        frame(None, {"eos_token_id": 2}, add_bos_token=True)
+        framing(files, {"eos_token_id": 2}, [])
 
 
 def test_a_damaged_template_is_refused() -> None:

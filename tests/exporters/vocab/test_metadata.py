@@ -5,16 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.support.tokenizers import (
     CONTROL,
     TAG,
     byte_level,
     folder,
     rows_of,
+    sentencepiece_json,
     sentencepiece_model,
 )
 
 from hubserve_exporters.errors import ExportError
+from hubserve_exporters.gguf.writer import encode_header
 from hubserve_exporters.vocab.metadata import tokenizer_metadata
 
 END = {"eos_token": CONTROL}
@@ -94,6 +98,75 @@ def test_a_suspicious_template_is_refused_where_that_is_wanted(tmp_path: Path) -
     assert len(tokenizer_metadata(checkpoint, SIZE).warnings) == 1
     with pytest.raises(ExportError, match="reaches for '__class__'"):
         tokenizer_metadata(checkpoint, SIZE, strict=True)
+
+
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    (
+        None,
+        True,
+        -1,
+        0,
+        7,
+        2**40,
+        1.5,
+        "",
+        "x",
+        "\ud800",
+        "a\0",
+        [],
+        ["x"],
+        [[]],
+        [None],
+        {},
+        {"id": 0},
+    )
+)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_the_files_say_there_are_keys_or_the_one_error(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    """One value anywhere in a sound file is something else."""
+    name = data.draw(st.sampled_from(("tokenizer.json", "tokenizer_config.json")))
+    pieces = data.draw(st.booleans())
+    files: dict[str, Any] = {
+        "tokenizer.json": sentencepiece_json()
+        if pieces
+        else byte_level(normalizer={"type": "NFC"}),
+        "tokenizer_config.json": {
+            **END,
+            "additional_special_tokens": [TAG],
+            "added_tokens_decoder": {str(SIZE - 1): {"content": TAG}},
+            "chat_template": [{"name": "default", "template": "x"}],
+            "add_bos_token": False,
+        },
+    }
+    files["tokenizer.json"]["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": CONTROL}}, {"Sequence": {"id": "A"}}],
+        "special_tokens": {CONTROL: {"id": CONTROL, "ids": [SIZE - 2]}},
+    }
+    place = files[name]
+    while True:
+        key = data.draw(
+            st.sampled_from([*(place if isinstance(place, dict) else range(len(place)))])
+        )
+        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+            place[key] = data.draw(JUNK)
+            break
+        place = place[key]
+    checkpoint = folder(
+        tmp_path,
+        tokenizer=files["tokenizer.json"],
+        tokenizer_config=files["tokenizer_config.json"],
+    )
+    try:
+        keys = tokenizer_metadata(checkpoint, SIZE).keys
+    except ExportError:
+        return
+    encode_header(keys, [])
 
 
 @pytest.mark.parametrize(

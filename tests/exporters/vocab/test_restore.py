@@ -10,7 +10,9 @@ from tests.support.tokenizers import (
     byte_level,
     export_vocabulary,
     folder,
+    put_first,
     rows_of,
+    sentencepiece_json,
     sentencepiece_model,
     write_vocabulary,
 )
@@ -32,7 +34,8 @@ def restore(path: Path) -> dict[str, bytes]:
 def test_a_byte_level_tokenizer_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
     splitting = SPLITTINGS[name]
     original = byte_level(splitting.patterns, ignore_merges=splitting.ignore_merges)
-    named = {"eos_token": CONTROL, "bos_token": CONTROL, "add_bos_token": True}
+    original["post_processor"] = put_first(CONTROL, rows_of(original) - 2)
+    named = {"eos_token": CONTROL, "bos_token": CONTROL}
     checkpoint = folder(tmp_path, tokenizer=original, tokenizer_config=named)
     export_vocabulary(checkpoint, tmp_path / "v.gguf", rows_of(original) + 4)
     files = restore(tmp_path / "v.gguf")
@@ -62,6 +65,25 @@ def test_both_files_of_a_sentencepiece_tokenizer_agree(tmp_path: Path) -> None:
     assert tokenizer.get_vocab_size() == 420, "padding is no tokens"
     for text in corpus():
         assert tokenizer.encode(text, add_special_tokens=False).ids == processor.encode(text), text
+
+
+@pytest.mark.parametrize("kind", ["bytes", "pieces"])
+def test_transformers_loads_what_comes_back(kind: str, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    original = byte_level() if kind == "bytes" else sentencepiece_json()
+    end = CONTROL if kind == "bytes" else "</s>"
+    original["post_processor"] = put_first(end, rows_of(original) - 2 if kind == "bytes" else 2)
+    named = {"eos_token": end, "bos_token": end}
+    checkpoint = folder(tmp_path / "a", tokenizer=original, tokenizer_config=named)
+    export_vocabulary(checkpoint, tmp_path / "v.gguf", 430)
+    (tmp_path / "b").mkdir()
+    for name, content in restore(tmp_path / "v.gguf").items():
+        (tmp_path / "b" / name).write_bytes(content)
+    first, second = (AutoTokenizer.from_pretrained(tmp_path / name) for name in ("a", "b"))
+    assert second.eos_token == end
+    for text in corpus()[::5]:
+        assert second(text)["input_ids"] == first(text)["input_ids"], text
 
 
 def test_templates_become_files(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What llama.cpp does otherwise: each point is real, and nothing beside it differs."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,17 @@ from tests.support.tokenizers import (
     export_vocabulary,
     folder,
     rows_of,
-    sentencepiece_model,
+    sentencepiece_json,
     write_vocabulary,
 )
 from tokenizers import Tokenizer
 
 from hubserve_exporters.checkpoint import Checkpoint
 from hubserve_exporters.errors import ExportError
-from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.isolated.call import call
 from hubserve_exporters.vocab.added_tokens import AddedToken
 from hubserve_exporters.vocab.compare import compare_tokenizers
 from hubserve_exporters.vocab.metadata import tokenizer_metadata
-from hubserve_exporters.vocab.restore import tokenizer_files
 from hubserve_exporters.vocab.runtime import as_run, prefixes_space
 from hubserve_exporters.vocab.stripping import fitting_name, strips_space
 
@@ -35,15 +32,6 @@ def both(checkpoint: Checkpoint, file: Path, text: str) -> tuple[list[int], list
     answer = call("tokenizing", {"path": str(file), "texts": [text], "framed": []}, doing="a test")
     original = Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json"))
     return original.encode(text, add_special_tokens=False).ids, answer["tokens"][0]
-
-
-def spm_tokenizer(path: Path) -> dict[str, Any]:
-    """A tokenizer.json of SentencePiece's kind, with a space put first."""
-    checkpoint = folder(path / "source", model=sentencepiece_model())
-    keys = tokenizer_metadata(checkpoint, 420).keys
-    write_vocabulary(path / "source.gguf", keys)
-    with open_gguf(path / "source.gguf") as file:
-        return dict(json.loads(tokenizer_files(file.metadata)["tokenizer.json"]))
 
 
 def test_characters_are_not_composed(tmp_path: Path) -> None:
@@ -71,7 +59,7 @@ def test_white_space_beside_special_tokens_is_kept(flag: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("scheme", ["first", "always"])
 def test_a_space_is_put_after_every_special_token(scheme: str, tmp_path: Path) -> None:
-    tokenizer = spm_tokenizer(tmp_path)
+    tokenizer = sentencepiece_json()
     tokenizer["normalizer"] = None
     tokenizer["pre_tokenizer"] = {**METASPACE, "prepend_scheme": scheme}
     checkpoint = folder(tmp_path, tokenizer=tokenizer, tokenizer_config={"eos_token": "</s>"})

@@ -1,32 +1,28 @@
 """SentencePiece's BPE, out of either file."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from tests.support.tokenizers import (
     export_vocabulary,
     folder,
+    put_first,
+    sentencepiece_json,
     sentencepiece_model,
     write_vocabulary,
 )
 
 from hubserve_exporters.errors import ExportError
-from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.gguf.writer import Value
 from hubserve_exporters.vocab.compare import check_tokenizers, compare_tokenizers
 from hubserve_exporters.vocab.metadata import tokenizer_metadata
-from hubserve_exporters.vocab.restore import tokenizer_files
 from hubserve_exporters.vocab.sentencepiece_model import (
     ModelType,
     Piece,
     PieceType,
     SentencePieceModel,
-    build_model,
-    parse_model,
 )
 from hubserve_exporters.vocab.spm import read_byte_fallback, read_pieces
 
@@ -51,7 +47,7 @@ def test_tokenizer_model_alone_gives_the_same_tokens(tmp_path: Path) -> None:
 
 
 def test_tokenizer_json_alone_scores_by_its_merges(tmp_path: Path) -> None:
-    tokenizer = as_json(tmp_path)
+    tokenizer = sentencepiece_json()
     checkpoint = folder(
         tmp_path / "json", tokenizer=tokenizer, tokenizer_config={"eos_token": "</s>"}
     )
@@ -82,7 +78,7 @@ def test_what_stands_behind_a_token_of_the_model_has_no_space_put_first(tmp_path
 
 
 def test_one_score_for_all_pieces_is_found_out(tmp_path: Path) -> None:
-    tokenizer = as_json(tmp_path)
+    tokenizer = sentencepiece_json()
     checkpoint = folder(
         tmp_path / "json", tokenizer=tokenizer, tokenizer_config={"eos_token": "</s>"}
     )
@@ -95,9 +91,9 @@ def test_one_score_for_all_pieces_is_found_out(tmp_path: Path) -> None:
 def test_both_files_together_agree(tmp_path: Path) -> None:
     checkpoint = folder(
         tmp_path / "both",
-        tokenizer=as_json(tmp_path),
+        tokenizer={**sentencepiece_json(), "post_processor": put_first("<s>", 1)},
         model=sentencepiece_model(),
-        tokenizer_config={"eos_token": "</s>", "add_bos_token": True},
+        tokenizer_config={"eos_token": "</s>", "bos_token": "<s>"},
     )
     file = tmp_path / "v.gguf"
     found = export_vocabulary(checkpoint, file, SIZE)
@@ -132,16 +128,3 @@ def types_of(keys: Mapping[str, Value]) -> dict[str, int]:
     texts, types = keys["tokenizer.ggml.tokens"], keys["tokenizer.ggml.token_type"]
     assert isinstance(texts, list) and isinstance(types, np.ndarray)
     return dict(zip(texts, types.tolist(), strict=True))
-
-
-def as_json(path: Path) -> dict[str, Any]:
-    """The tokenizer.json of the model above."""
-    write_vocabulary(
-        path / "source.gguf",
-        tokenizer_metadata(folder(path / "source", model=sentencepiece_model()), SIZE).keys,
-    )
-    with open_gguf(path / "source.gguf") as file:
-        files = tokenizer_files(file.metadata)
-    assert parse_model(files["tokenizer.model"]).pieces == parse_model(sentencepiece_model()).pieces
-    assert build_model(parse_model(files["tokenizer.model"])) == files["tokenizer.model"]
-    return dict(json.loads(files["tokenizer.json"]))
