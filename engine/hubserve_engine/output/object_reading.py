@@ -46,9 +46,9 @@ class ObjectReading:
         out = ""
         self._text += text
         while self.state == "open" and self._text:
-            before = len(self._text), self._expected
+            before = len(self._text), self._expected, self._value
             out += self._step()
-            if (len(self._text), self._expected) == before:
+            if (len(self._text), self._expected, self._value) == before:
                 break
         if self.state == "done":
             self.rest, self._text = self._text, ""

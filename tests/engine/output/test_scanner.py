@@ -83,6 +83,14 @@ def found(read: Read) -> list[tuple[str, Any]]:
     return [(name, json.loads(arguments)) for name, arguments in read.calls]
 
 
+def test_a_call_may_be_cut_in_two_anywhere() -> None:
+    """Also where a value begins, with all that is left."""
+    text = '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": ""}, "id": "id0"}]'
+    for at in range(1, len(text)):
+        read = scan(text, "mistral-list", sizes=[at, len(text)])
+        assert (read.whole, read.cut, found(read)) == (1, None, [("get_weather", {"city": ""})])
+
+
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 values = st.fixed_dictionaries(
     {"city": words},
