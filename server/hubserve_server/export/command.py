@@ -54,6 +54,10 @@ def export(
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the model is called.")
     ] = None,
+    architecture: Annotated[
+        str | None,
+        typer.Option(metavar="CLASS", help="The class of transformers, if config.json is wrong."),
+    ] = None,
     pre: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="llama.cpp's pre-tokenizer, where it is not found."),
@@ -72,6 +76,10 @@ def export(
     ] = False,
     mtp: Annotated[
         bool, typer.Option("--mtp", help="Keep the layers that guess further tokens.")
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse what is suspicious in a chat template."),
     ] = False,
     allow_pickle: Annotated[
         bool,
@@ -103,11 +111,13 @@ def export(
             out_path=_target(out, called, type_, raw),
             dtype=type_,
             importance=imatrix,
+            architecture=architecture,
             name=called,
             pre=pre,
             split_max_size=split_max_size or None,
             vocab_only=vocab_only,
             keep_mtp=mtp,
+            strict=strict,
             allow_pickle=allow_pickle,
             check=check,
         )

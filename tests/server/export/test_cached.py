@@ -1,0 +1,83 @@
+"""`hubserve exports`, as a person runs it."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.gguf_builder import write_gguf
+
+from hubserve_engine.exports.store import Export, ExportStore
+from hubserve_server import cli
+
+OLD, NEW = "a" * 32, "b" * 32
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExportStore:
+    monkeypatch.setenv("HUBSERVE_CACHE_DIR", str(tmp_path))
+    store = ExportStore(tmp_path)
+    for key, id, used in ((OLD, "o/Old", 1e9), (NEW, "o/New", 2e9)):
+        path = write_gguf(store.path / key / "m-Q8_0.gguf")
+        store.add(Export(key, id, "q8_0", path.name, path.stat().st_size))
+        os.utime(store.path / key / "export.json", (used, used))
+    return store
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[int, list[str]]:
+    monkeypatch.setattr(sys, "argv", ["hubserve", "exports", *words])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert isinstance(caught.value.code, int)
+    said = capsys.readouterr()
+    return caught.value.code, (said.out or said.err).splitlines()
+
+
+def test_they_are_listed_the_latest_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], store: ExportStore
+) -> None:
+    code, (first, *lines) = run(monkeypatch, capsys)
+    assert code == 0 and first.startswith(f"{store.path}: ")
+    assert [line.split()[0] for line in lines] == ["bbbbbbbb", "aaaaaaaa"]
+    assert all("q8_0" in line for line in lines) and lines[0].endswith("o/New")
+    assert run(monkeypatch, capsys, "ls") == (0, [first, *lines])
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (["o/Old"], {"o/New"}),
+        (["bbbb"], {"o/Old"}),
+        (["o/Old", "b"], set()),
+        (["--all"], set()),
+    ],
+)
+def test_they_are_removed_by_name_or_key(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    store: ExportStore,
+    words: list[str],
+    left: set[str],
+) -> None:
+    code, lines = run(monkeypatch, capsys, "rm", *words)
+    assert code == 0 and len(lines) == 2 - len(left)
+    assert all(line.startswith("removed o/") for line in lines)
+    assert {export.id for export, _ in store.all()} == left
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [([], "Name what to remove"), (["o/Old", "o/Gone"], "There is no export 'o/Gone'")],
+)
+def test_nothing_goes_where_something_is_unclear(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    store: ExportStore,
+    words: list[str],
+    said: str,
+) -> None:
+    code, (line,) = run(monkeypatch, capsys, "rm", *words)
+    assert code == 2 and said in line
+    assert len(store.all()) == 2
