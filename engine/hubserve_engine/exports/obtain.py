@@ -30,7 +30,8 @@ def obtain(
     """
     store = ExportStore((config.cache_dir or default_folder()).absolute())
     try:
-        paths = [path for path in raw.folder.glob("**/*") if path.is_file()]
+        entries = (*raw.folder.glob("*"), *raw.folder.glob("*/*"))
+        paths = [path for path in entries if path.is_file()]
         names = [path.relative_to(raw.folder).as_posix() for path in paths]
         files = [raw.folder / name for name in checkpoint_files(names, raw.id)]
         dtype = export_type(raw, files, config.export_type)
