@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -14,6 +14,7 @@ from hubserve_exporters.gguf_reader import GGUFReader
 from hubserve_exporters.safetensors_file import encode_directory, numpy_dtype
 from hubserve_exporters.source import Source, read_source
 from hubserve_exporters.state_dict import groups_of, restored
+from hubserve_exporters.vocab.restore import tokenizer_files
 
 Report = Callable[[int, int], None]
 """Takes how many bytes are written, and how many there will be."""
@@ -51,7 +52,8 @@ def restore_checkpoint(
         try:
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir(parents=True)
-            for name, data in source.files.items():
+            files = _files(reader, source)
+            for name, data in files.items():
                 (aside / name).write_bytes(data)
             _write_weights(aside / WEIGHTS, reader, source, report)
             aside.rename(target)
@@ -59,7 +61,14 @@ def restore_checkpoint(
             raise ExportError(f"{target} cannot be written: {error.strerror}.") from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
-    return Restored(target, (*source.files, WEIGHTS), len(source.tensors), tuple(_notes(source)))
+    return Restored(target, (*files, WEIGHTS), len(source.tensors), tuple(_notes(source)))
+
+
+def _files(reader: GGUFReader, source: Source) -> Mapping[str, bytes]:
+    """All but the weights. A tokenizer that was too large to be kept is made again."""
+    if source.missing and "tokenizer.ggml.tokens" in reader.metadata:
+        return {**tokenizer_files(reader.metadata), **source.files}
+    return source.files
 
 
 def _write_weights(path: Path, reader: GGUFReader, source: Source, report: Report) -> None:
@@ -84,6 +93,7 @@ def _notes(source: Source) -> list[str]:
         notes.append(f"The export left out {listing}: they are not restored.")
     if source.missing:
         notes.append(
-            f"{', '.join(source.missing)} did not fit into the file; take them from the original."
+            f"{', '.join(source.missing)} did not fit into the file: the tokenizer is made of what"
+            " llama.cpp reads; the original's is to be preferred."
         )
     return notes

@@ -105,6 +105,19 @@ def test_a_file_that_was_there_is_replaced_at_the_end(folder: Path, tmp_path: Pa
     assert path.read_bytes()[:4] == b"GGUF"
 
 
+def test_memory_is_bounded_by_the_largest_tensor(folder: Path, tmp_path: Path) -> None:
+    import tracemalloc
+
+    rows = np.ones((2**17, 64), np.float16)
+    change_weights(folder, **{"model.embed_tokens.weight": rows, "lm_head.weight": rows})
+    for dtype in ("f16", "bf16", "f32", "q8_0"):
+        tracemalloc.start()
+        export(folder, tmp_path / "it.gguf", dtype=dtype)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 4 * rows.size * 1.5, dtype
+
+
 def test_what_a_killed_export_left_is_in_nobodys_way(tmp_path: Path) -> None:
     left = tmp_path / "it.gguf.partial"
     left.mkdir()

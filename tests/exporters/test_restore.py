@@ -7,6 +7,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from tests.support.checkpoints import checkpoint, make
 
+import hubserve_exporters.source
 from hubserve_exporters import ExportError, GGUFExportConfig, export_gguf, restore_checkpoint
 from hubserve_exporters.checkpoint import WEIGHTS
 from hubserve_exporters.gguf.errors import GGUFError
@@ -69,6 +70,25 @@ def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     export_gguf(folder, config)
     done = restore_checkpoint(config.out_path, tmp_path / "restored")
     assert done.notes == (f"The export left out {buffer}: they are not restored.",)
+
+
+def test_a_tokenizer_that_was_too_large_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoTokenizer
+
+    monkeypatch.setattr(hubserve_exporters.source, "MAX_KEPT_BYTES", 1200)
+    config = GGUFExportConfig(tmp_path / "it.gguf", check="none")
+    export_gguf(checkpoint("llama"), config)
+    done = restore_checkpoint(config.out_path, tmp_path / "restored")
+    (note,) = done.notes
+    assert note.startswith("tokenizer.json did not fit into the file")
+    text = "the man and\n\n<think>ü</think><|im_end|>"
+    one, other = (
+        AutoTokenizer.from_pretrained(path).encode(text)
+        for path in (checkpoint("llama"), tmp_path / "restored")
+    )
+    assert one == other
 
 
 def test_nothing_is_overwritten(file: Path, tmp_path: Path) -> None:
