@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch
+from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch, ToolsPolicy
 
 CACHE_VARIABLE = "HUBSERVE_CACHE_DIR"
 """The environment variable with the folder of caches, where no option names one."""
@@ -53,6 +53,7 @@ class ModelConfig:
     reasoning: ReasoningSwitch = "auto"
     reasoning_budget: int = -1
     reasoning_format: ReasoningFormat = "auto"
+    tools: ToolsPolicy = "free"
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,8 @@ class Engine:
             self._admit()
             place.callback(self._leave)
             worker = await self._worker()
+            if self._config.model.tools == "strict":
+                request = replace(request, tool_use=replace(request.tool_use, strict=True))
             # The place is free as soon as the worker is done, however slowly the client reads.
             written = worker.generate(request, over=place.close)
             async with aclosing(self._with_calls(request, written)) as events:

@@ -1,7 +1,8 @@
 """How long a model may think before it has to answer.
 
-At its budget the thinking is closed: a sentence and the closing tag are written for the model, and
-it goes on from there. Whatever the budget, a part of what may be written is left for the answer.
+At its budget, or where a character ends that is being written then, the thinking is closed: a
+sentence and the closing tag are written for the model, and it goes on from there. Whatever the
+budget, a part of what may be written is left for the answer.
 """
 
 from collections.abc import Callable, Sequence
@@ -101,7 +102,7 @@ class ThinkingBudget:
             most = min(len(tokens), len(self._coming))
             return next((count for count, (one, other) in pairs if one != other), most)
         count = self._then.fitting(tokens) if self._then else len(tokens)
-        return min(count, self._left) if self._thinking else count
+        return min(count, max(self._left, 0)) if self._thinking else count
 
     @property
     def done(self) -> bool:
@@ -116,7 +117,7 @@ class ThinkingBudget:
         return self._splitter.channel == "reasoning"
 
     def _close_if_spent(self) -> None:
-        if self._thinking and self._left <= 0 and not self._coming:
+        if self._thinking and self._left <= 0 and not self._coming and not self._detokenizer.torn:
             self._coming = list(self._closing.again if self._closed else self._closing.first)
             self._closed = True
 

@@ -14,6 +14,8 @@ FinishReason = Literal["stop", "length", "tool_calls"]
 ReasoningSwitch = Literal["on", "off", "auto"]
 ReasoningFormat = Literal["auto", "none"]
 ToolChoice = Literal["none", "auto", "required"]
+ToolsPolicy = Literal["free", "strict"]
+"""Whether calls are held to the schemas of their tools where a request does not ask for that."""
 ConstraintKind = Literal["json_object", "json_schema", "regex", "choice", "gbnf", "lark"]
 CacheTier = Literal["live", "kept", "host", "disk"]
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]

@@ -56,6 +56,7 @@ def main() -> NoReturn:
     from hubserve_server.bench.command import bench
     from hubserve_server.cache import cache
     from hubserve_server.eval.command import tools
+    from hubserve_server.eval.schemas import schemas
     from hubserve_server.export.cached import exports
     from hubserve_server.export.command import export
     from hubserve_server.export.inspect import inspect
@@ -83,6 +84,7 @@ def main() -> NoReturn:
         context_settings=HELP, help="Try what a server makes of a model.", no_args_is_help=True
     )
     eval_.command("tools", context_settings=beyond)(tools)
+    eval_.command("schemas", context_settings=beyond)(schemas)
     app.add_typer(eval_, name="eval")
     invoke(app, "hubserve")
 

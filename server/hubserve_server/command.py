@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from hubserve_engine.config import CACHE_VARIABLE, EngineConfig, FlashAttention, ModelConfig
-from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch
+from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch, ToolsPolicy
 from hubserve_server.arguments import (
     aliases,
     api_keys,
@@ -161,6 +161,10 @@ def serve(
         ReasoningFormat,
         typer.Option(help="auto splits thinking from the answer, none leaves it in the text."),
     ] = MODEL.reasoning_format,
+    tools: Annotated[
+        ToolsPolicy,
+        typer.Option(help="strict holds every call to the schema of its tool."),
+    ] = MODEL.tools,
     host: Annotated[
         str, typer.Option(metavar="HOST", help="Name or address to listen on.")
     ] = SETTINGS.host,
@@ -282,6 +286,7 @@ def serve(
             reasoning=reasoning,
             reasoning_budget=reasoning_budget,
             reasoning_format=reasoning_format,
+            tools=tools,
         ),
         max_queue=max_queue,
         cache_dir=cache_dir,

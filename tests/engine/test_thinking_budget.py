@@ -169,3 +169,17 @@ def test_an_answer_always_has_room(asked: int, room: int) -> None:
 )
 def test_how_much_that_is(asked: int, room: int, thinking: int) -> None:
     assert allowance(asked, room, Closing((1, 2, 3), ())) == thinking
+
+
+def test_no_character_is_cut_in_half() -> None:
+    """A grammar would not take what follows then."""
+    splitter = ChannelSplitter(("<think>", "</think>"), thinking_open=True)
+    ends = Closing((1000,), (1001,))
+    pieces = {1: "é".encode()[:1], 2: "é".encode()[1:], 3: b"x", 1000: b"</think>"}
+    guide = ThinkingBudget(splitter, 2, ends, piece=pieces.__getitem__, vocabulary=1002)
+    for token in (3, 1):
+        guide.accept(token)
+        assert guide.forced() == []
+    assert guide.fitting([2, 2]) == 0
+    guide.accept(2)
+    assert guide.forced() == [1000]
