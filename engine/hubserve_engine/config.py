@@ -12,6 +12,7 @@ from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch, T
 CACHE_VARIABLE = "HUBSERVE_CACHE_DIR"
 """The environment variable with the folder of caches, where no option names one."""
 
+EngineChoice = Literal["auto", "llama.cpp", "transformers", "scripted"]
 FlashAttention = Literal["on", "off", "auto"]
 UNQUANTIZED: tuple[CacheType, ...] = ("f32", "f16", "bf16")
 """Values kept in any other type need flash attention, as llama.cpp reads them nowhere else."""
@@ -64,6 +65,7 @@ class EngineConfig:
     in at most `cache_disk` bytes; 0 keeps none on disk. Those that lose their place in the context
     are kept in at most `cache_memory` bytes. A checkpoint is exported to `export_type` (None: what
     fits its size); exports are kept there, too, in at most `export_disk` bytes, and at least one.
+    With `engine` "auto" the model's format decides.
     """
 
     model: ModelConfig
@@ -73,7 +75,7 @@ class EngineConfig:
     cache_memory: int = 1024**3
     export_type: str | None = None
     export_disk: int = 64 * 1024**3
-    backend: Literal["llama_cpp", "scripted"] = "llama_cpp"
+    engine: EngineChoice = "auto"
 
 
 @dataclass(frozen=True, slots=True)

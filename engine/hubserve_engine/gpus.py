@@ -1,10 +1,12 @@
-"""The GPUs that this build of llama.cpp can use, found without loading it.
+"""The GPUs that this build of llama.cpp, or of PyTorch, can use, found without loading it.
 
 Which parts it was built with is seen from its libraries; what the GPUs have is asked of the
 driver's own tool.
 """
 
+import platform
 import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,18 +17,29 @@ _SECONDS = 10
 
 
 def detect_gpus(machine: Hardware) -> tuple[Gpu, ...]:
-    """Those of this machine, none where the build is for the CPU alone."""
-    libraries = _libraries()
+    """llama.cpp's, none where the build is for the CPU alone."""
+    libraries = _libraries("llama_cpp")
     if any("ggml-cuda" in name for name in libraries):
         return _nvidia(machine)
-    if any("ggml-metal" in name for name in libraries):
-        # One memory serves both processors.
-        return (Gpu("Apple GPU", machine.memory_total, machine.memory_free),)
-    return ()
+    return _apple(machine) if any("ggml-metal" in name for name in libraries) else ()
 
 
-def _libraries() -> list[str]:
-    spec = find_spec("llama_cpp")
+def detect_torch_gpus(machine: Hardware) -> tuple[Gpu, ...]:
+    """PyTorch's; on Apple Silicon every build has Metal."""
+    libraries = _libraries("torch")
+    if any("torch_cuda" in name for name in libraries):
+        return _nvidia(machine)
+    on_apple = libraries and sys.platform == "darwin" and platform.machine() == "arm64"
+    return _apple(machine) if on_apple else ()
+
+
+def _apple(machine: Hardware) -> tuple[Gpu, ...]:
+    # One memory serves both processors.
+    return (Gpu("Apple GPU", machine.memory_total, machine.memory_free),)
+
+
+def _libraries(package: str) -> list[str]:
+    spec = find_spec(package)
     if spec is None or spec.origin is None:
         return []
     return [path.name for path in (Path(spec.origin).parent / "lib").glob("*")]

@@ -28,7 +28,7 @@ def order(config: EngineConfig, model: ResolvedModel, choice: Choice, disk: Sett
                 f"The chat template {str(asked.chat_template)!r} cannot be read: {error}."
             ) from error
     return Load(
-        backend=config.backend,
+        backend=choice.engine,
         config=BackendConfig(
             files=tuple(str(file) for file in model.files),
             context_length=choice.context_length,

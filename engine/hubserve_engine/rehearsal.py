@@ -5,7 +5,8 @@ from pathlib import Path
 from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import ModelConfig
-from hubserve_engine.select import DRAFTS, SPARE, USUAL_CONTEXT, Choice
+from hubserve_engine.context_size import USUAL_CONTEXT
+from hubserve_engine.select import DRAFTS, SPARE, Choice
 from hubserve_engine.types import Sampling
 
 

@@ -6,20 +6,13 @@ not have, and kills who uses it.
 
 from dataclasses import dataclass, replace
 
+from hubserve_engine import context_size
 from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.config import UNQUANTIZED, ModelConfig
 from hubserve_engine.hardware import Hardware
-from hubserve_engine.types import CacheType
+from hubserve_engine.types import CacheType, EngineName
 from hubserve_engine.units import size_text
 
-USUAL_CONTEXT = 32768
-"""Enough for agents, and a state that most machines can hold."""
-_SMALLEST_CONTEXT = 512
-_STEP = 256
-"""llama.cpp rounds the context up to a multiple of this."""
-_PERCENT = 90
-"""So much of the free memory goes to a context that is asked for: the estimate may be a little low,
-and what else runs needs some."""
 _MANY_STREAMS = 8
 """From so many on, what plain attention computes of others' cells is more than it saves on a CPU
 (see decision 6)."""
@@ -69,7 +62,7 @@ class Choice:
     cache_type_v: CacheType
     batch: int
     micro_batch: int
-    engine: str
+    engine: EngineName
     engine_reason: str
     memory: int
     notices: tuple[str, ...] = ()
@@ -105,7 +98,7 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
         flash_attention,
         snapshots,
     )
-    context, limit = _context(need, free - model.size, config.context_length)
+    context, limit = context_size.fitting(need, free, config.context_length)
     memory = model.size + need.bytes(context)
     notices = _notices(need, config.context_length, context, free)
     asked = min(config.batch or batch, config.micro_batch or batch)
@@ -176,6 +169,14 @@ class _Need:
     flash_attention: bool
     snapshots: int
 
+    @property
+    def weights(self) -> int:
+        return self.model.size
+
+    @property
+    def trained(self) -> int:
+        return self.model.context_trained
+
     def bytes(self, context: int) -> int:
         """The state, and the buffers of the largest step."""
         state = self.model.state
@@ -207,47 +208,6 @@ def _spare(model: ResolvedModel, parallel: int) -> int:
     return 0 if model.state.per_sequence else min(SPARE, _MOST_SLOTS - parallel)
 
 
-def _context(need: _Need, free: int, asked: int | None) -> tuple[int, str]:
-    if asked is not None:
-        return _context_asked_for(need, free, asked)
-    trained = need.model.context_trained
-    usual, words = USUAL_CONTEXT, "32768 by default"
-    if 0 < trained <= usual:
-        usual, words = trained, "trained length"
-    half = free // 2
-    if need.bytes(_round_up(usual)) <= half:
-        return _round_up(usual), words
-    fitting = _last_fitting(need, _round_up(usual), half)
-    return fitting, f"half of the free memory ({size_text(max(free, 0))})"
-
-
-def _context_asked_for(need: _Need, free: int, asked: int) -> tuple[int, str]:
-    wanted = _round_up(asked)
-    room, words = free * _PERCENT // 100, f"{_PERCENT} % of the free memory ({size_text(free)})"
-    if free < 0:
-        # The weights are read from the disk piece by piece, and leave memory when others need it.
-        whole = free + need.model.size
-        room, words = whole // 2, f"half of the free memory ({size_text(whole)})"
-    if need.bytes(wanted) > room:
-        return _last_fitting(need, wanted, room), words
-    if wanted != asked:
-        return wanted, f"--ctx-size {asked}, rounded up to a multiple of {_STEP}"
-    return wanted, "--ctx-size"
-
-
-def _last_fitting(need: _Need, most: int, room: int) -> int:
-    """The largest context up to `most` whose need fits, or the smallest that makes sense."""
-    contexts = range(_SMALLEST_CONTEXT, most + 1, _STEP)
-    low, high = 0, len(contexts)
-    while low < high:
-        middle = (low + high) // 2
-        if need.bytes(contexts[middle]) <= room:
-            low = middle + 1
-        else:
-            high = middle
-    return contexts[low - 1] if low else min(_SMALLEST_CONTEXT, most)
-
-
 def _gpu_layers(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> int:
     """Layers on GPUs, -1 for all; as many as leave a fifth of the GPUs' memory for the state.
 
@@ -272,18 +232,7 @@ def _free(hardware: Hardware, gpu_layers: int) -> int:
 def _notices(need: _Need, asked: int | None, context: int, free: int) -> list[str]:
     model = need.model
     memory = model.size + need.bytes(context)
-    notices = []
-    if asked is not None and 0 < model.context_trained < min(asked, context):
-        notices.append(
-            f"--ctx-size {asked} is more than the {model.context_trained} tokens that the model was"
-            " trained on; answers may get worse beyond them."
-        )
-    if asked is not None and context < asked:
-        whole = model.size + need.bytes(_round_up(asked))
-        notices.append(
-            f"--ctx-size {asked} needs about {size_text(whole)} in all, and {size_text(free)} is"
-            f" free: the context is made smaller, {context} tokens."
-        )
+    notices = context_size.notices(need, free, asked, context)
     if model.size > free:
         notices.append(
             f"The weights ({size_text(model.size)}) do not fit the free memory ({size_text(free)}):"
@@ -297,7 +246,3 @@ def _notices(need: _Need, asked: int | None, context: int, free: int) -> list[st
             " helps."
         )
     return notices
-
-
-def _round_up(context: int) -> int:
-    return max(context + -context % _STEP, _STEP)

@@ -3,13 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
-from dataclasses import replace
-from pathlib import Path
 
-from hubserve_engine.catalog import Catalog, RawCheckpoint
-from hubserve_engine.catalog.resolve import Progress
 from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig
 from hubserve_engine.disk_cache import settle
+from hubserve_engine.engines import find
 from hubserve_engine.errors import (
     Busy,
     Cancelled,
@@ -17,12 +14,8 @@ from hubserve_engine.errors import (
     Loading,
     ModelNotFound,
 )
-from hubserve_engine.gpus import detect_gpus
-from hubserve_engine.hardware import Hardware, detect
 from hubserve_engine.loading import loaded_model, order
 from hubserve_engine.output.assemble import with_calls
-from hubserve_engine.rehearsal import scripted
-from hubserve_engine.select import choose
 from hubserve_engine.supervisor import Supervisor
 from hubserve_engine.threads import in_thread
 from hubserve_engine.tool_formats import FORMATS
@@ -228,15 +221,8 @@ class Engine:
 
     async def _load(self) -> ModelInfo:
         config = self._config
-        if config.backend == "scripted":
-            model, choice = scripted(config.model)
-        else:
-            self._stage = "resolving"
-            catalog = Catalog(export=self._export)
-            model = await in_thread(
-                lambda: catalog.resolve(config.model.model, progress=self._report)
-            )
-            choice = choose(model, await in_thread(_hardware), config.model)
+        self._stage = "resolving"
+        model, choice = await in_thread(lambda: find(config, self._report, self._tell_share))
         self._stage = "loading"
         disk = await in_thread(lambda: settle(config, model.files))
         self._supervisor = Supervisor(order(config, model, choice, disk), self._spawned)
@@ -245,19 +231,8 @@ class Engine:
         self._stage = "ready"
         return self._info
 
-    def _export(self, raw: RawCheckpoint, progress: Progress) -> tuple[Path, tuple[str, ...]]:
-        # What it imports is for those who serve checkpoints.
-        from hubserve_engine.exports.obtain import obtain
-
-        return obtain(raw, self._config, progress, self._tell_share)
-
     def _tell_share(self, share: float) -> None:
         self._exported = share
 
     def _report(self, stage: Stage, sentence: str) -> None:
         self._stage, self.progress = stage, sentence
-
-
-def _hardware() -> Hardware:
-    machine = detect()
-    return replace(machine, gpus=detect_gpus(machine))

@@ -20,6 +20,7 @@ ConstraintKind = Literal["json_object", "json_schema", "regex", "choice", "gbnf"
 CacheTier = Literal["live", "kept", "host", "disk"]
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
 """What a number in the state is kept in; all but the first three are blocks of 32, quantized."""
+EngineName = Literal["llama.cpp", "transformers", "scripted"]
 Stage = Literal[
     "starting", "resolving", "downloading", "exporting", "loading", "ready", "unavailable"
 ]
@@ -397,7 +398,7 @@ class ModelInfo:
     context_trained: int
     context_limit: str
     parallel: int
-    engine: str
+    engine: EngineName
     engine_reason: str
     hardware: str
     draft_max: int

@@ -2,11 +2,17 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from hubserve_engine.config import CACHE_VARIABLE, EngineConfig, FlashAttention, ModelConfig
+from hubserve_engine.config import (
+    CACHE_VARIABLE,
+    EngineChoice,
+    EngineConfig,
+    FlashAttention,
+    ModelConfig,
+)
 from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch, ToolsPolicy
 from hubserve_server.arguments import (
     aliases,
@@ -60,6 +66,13 @@ Version = Annotated[
 
 def serve(
     model: ModelArgument,
+    engine: Annotated[
+        EngineChoice,
+        typer.Option(
+            metavar="auto|llama.cpp|transformers",
+            help="What runs the model; auto goes by its format.",
+        ),
+    ] = ENGINE.engine,
     context: Annotated[
         int,
         typer.Option(
@@ -261,9 +274,6 @@ def serve(
         ),
     ] = ENGINE.export_disk,
     log_level: Annotated[LogLevel, typer.Option(help="What the log shows.")] = SETTINGS.log_level,
-    backend: Annotated[Literal["llama_cpp", "scripted"], typer.Option(hidden=True)] = (
-        ENGINE.backend
-    ),
     version: Version = False,
 ) -> int:
     """Serve a model over the OpenAI API, until Ctrl-C."""
@@ -294,7 +304,7 @@ def serve(
         cache_memory=cache_ram,
         export_type=export_type,
         export_disk=export_disk,
-        backend=backend,
+        engine=engine,
     )
     settings = Settings(
         host=host,
@@ -315,7 +325,8 @@ def start(config: EngineConfig, settings: Settings) -> int:
     from hubserve_server.listener import listen
 
     listener = listen(settings.host, settings.port)
-    spawned = spawn(config.backend)
+    # The model's format is not known yet; it hardly ever is another than llama.cpp's.
+    spawned = spawn("llama.cpp" if config.engine == "auto" else config.engine)
     from hubserve_engine.service import Engine
     from hubserve_server.serving import run
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hubserve_engine import gpus
-from hubserve_engine.gpus import detect_gpus
+from hubserve_engine.gpus import detect_gpus, detect_torch_gpus
 from hubserve_engine.hardware import Gpu, Hardware
 
 GIB = 1 << 30
@@ -14,8 +14,8 @@ MACHINE = Hardware(cores=8, memory_total=64 * GIB, memory_free=48 * GIB)
 
 @pytest.fixture
 def build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Pretends that llama.cpp was built into these libraries."""
-    package = tmp_path / "llama_cpp"
+    """Pretends that the package has these libraries."""
+    package = tmp_path / "package"
     (package / "lib").mkdir(parents=True)
 
     class Spec:
@@ -94,3 +94,17 @@ def test_where_llama_cpp_is_not_installed_there_are_none(
 ) -> None:
     monkeypatch.setattr(gpus, "find_spec", lambda _name: None)
     assert detect_gpus(MACHINE) == ()
+
+
+def test_pytorch_uses_what_it_was_built_for(
+    build: Any, driver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver("NVIDIA T4, 15360, 100\n")
+    build("libtorch_cpu.so")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert detect_torch_gpus(MACHINE) == ()
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr("platform.machine", lambda: "arm64")
+    assert detect_torch_gpus(MACHINE) == (Gpu("Apple GPU", 64 * GIB, 48 * GIB),)
+    build("libtorch_cuda.so")
+    assert detect_torch_gpus(MACHINE) == (Gpu("NVIDIA T4", 15360 << 20, 100 << 20),)

@@ -59,7 +59,7 @@ def shared(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def engine_of(file: Path, *, max_queue: int = 64, **fields: Any) -> Engine:
     model = ModelConfig(str(file), **{"context_length": 4096, "parallel": 2, **fields})
-    return Engine(EngineConfig(model, max_queue=max_queue, backend="scripted"))
+    return Engine(EngineConfig(model, max_queue=max_queue, engine="scripted"))
 
 
 async def ready(engine: Engine) -> Engine:

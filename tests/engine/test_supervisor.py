@@ -32,7 +32,7 @@ def supervised(file: Path) -> Supervisor:
 def test_it_tells_how_much_is_loaded(run: Run[Any]) -> None:
     async def play() -> None:
         tiny = FIXTURES / "tiny-llama.gguf"
-        supervisor = Supervisor(replace(order(tiny, context=256), backend="llama_cpp"))
+        supervisor = Supervisor(replace(order(tiny, context=256), backend="llama.cpp"))
         assert (supervisor.loaded, supervisor.ready) == (0.0, False)
         await supervisor.start()
         assert (supervisor.loaded, supervisor.ready) == (1.0, True)

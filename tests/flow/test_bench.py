@@ -38,7 +38,7 @@ def bench(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
 
 
 def scripted(model: Path) -> list[str]:
-    return [str(model), "--backend", "scripted", "-np", "16"]
+    return [str(model), "--engine", "scripted", "-np", "16"]
 
 
 def test_every_scenario_in_turns_with_a_server_that_runs(tmp_path: Path) -> None:

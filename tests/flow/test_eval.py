@@ -24,7 +24,7 @@ def test_a_model_that_never_calls(tmp_path: Path) -> None:
     """Beside a server that runs: a table with both, and a file with what they said."""
     model, file = script(tmp_path, {"say": "Hello [bold]."}), tmp_path / "report.json"
     with served(model) as other:
-        words = (model, "--backend", "scripted", "--against", other.url, "--json", file)
+        words = (model, "--engine", "scripted", "--against", other.url, "--json", file)
         done = tools(*words)
         assert done.returncode == 1, done
         lenient = tools("--url", other.url, "--at-least", "2")

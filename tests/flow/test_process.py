@@ -160,7 +160,7 @@ def test_it_answers_health_while_it_loads(tmp_path: Path) -> None:
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
     model = script(tmp_path, load_seconds=30)
-    with spawned(model, "--backend", "scripted", "--port", str(port)) as server:
+    with spawned(model, "--engine", "scripted", "--port", str(port)) as server:
         transport = httpx.HTTPTransport(retries=10)
         with httpx.Client(
             base_url=f"http://127.0.0.1:{port}", timeout=SAFETY, transport=transport
@@ -291,7 +291,7 @@ def test_what_keeps_it_from_starting_is_one_line(arguments: list[str], said: str
 
 def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path: Path) -> None:
     model = script(tmp_path, load_error="The architecture 'abc' is not known.")
-    result = run(str(model), "--backend", "scripted", "--port", "0")
+    result = run(str(model), "--engine", "scripted", "--port", "0")
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.splitlines()[-1].startswith("hubserve: ")

@@ -133,8 +133,8 @@ def test_flags_of_the_server(
 
 
 def test_flags_of_the_engine(monkeypatch: pytest.MonkeyPatch, started: list[Started]) -> None:
-    config, _ = parsed(monkeypatch, started, "--max-queue", "3", "--backend", "scripted")
-    assert (config.max_queue, config.backend) == (3, "scripted")
+    config, _ = parsed(monkeypatch, started, "--max-queue", "3", "--engine", "scripted")
+    assert (config.max_queue, config.engine) == (3, "scripted")
     assert (config.cache_dir, config.cache_disk) == (None, 4 * 1024**3)
     config, _ = parsed(monkeypatch, started, "--cache-dir", "some/where")
     assert config.cache_dir == Path("some/where")

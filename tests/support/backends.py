@@ -9,7 +9,7 @@ from tests.support.process import script
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, Sampled
-from hubserve_engine.types import Sampler, Sampling
+from hubserve_engine.types import EngineName, Sampler, Sampling
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LLAMA = ("tiny-llama", "tiny-qwen35")
@@ -41,12 +41,13 @@ def load(
     threads: int = 1,
 ) -> Backend:
     """One of `NAMES`; a script is written into the folder."""
+    kind: EngineName
     if name in SCRIPTED:
         kind, file = "scripted", script(folder, *RULES, **SCRIPTED[name])
     elif name in TORCH:
         kind, file = "transformers", checkpoint(name) / "config.json"
     else:
-        kind, file = "llama_cpp", FIXTURES / f"{name}.gguf"
+        kind, file = "llama.cpp", FIXTURES / f"{name}.gguf"
     config = BackendConfig(
         files=(str(file),),
         context_length=context,

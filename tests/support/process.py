@@ -78,10 +78,10 @@ def served(
     model: Path,
     *arguments: str | Path,
     env: dict[str, str] | None = None,
-    backend: str = "scripted",
+    engine: str = "scripted",
 ) -> "Iterator[Served]":
     """A model, ready, on a free port; a scripted one, where nothing else is said."""
-    with spawned(model, "--backend", backend, "--port", "0", *arguments, env=env) as server:
+    with spawned(model, "--engine", engine, "--port", "0", *arguments, env=env) as server:
         assert server.process.stdout is not None
         for line in server.process.stdout:
             server.output += line

@@ -19,7 +19,7 @@ THREADS = 1
 def serving(model: Path, *arguments: str | Path) -> Iterator[Served]:
     """A server with these weights, ready, on a free port. Nobody reads its log, so it is short."""
     options = ("-t", str(THREADS), "--log-level", "warning", *arguments)
-    with served(model, *options, backend="llama_cpp") as server:
+    with served(model, *options, engine="llama.cpp") as server:
         yield server
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from hubserve_engine.backends.base import Backend, BackendConfig, Progress
+from hubserve_engine.errors import LoadError
+from hubserve_engine.types import EngineName
 
 
 def find(name: str) -> Callable[[BackendConfig, Progress], Backend]:
@@ -20,6 +22,12 @@ def find(name: str) -> Callable[[BackendConfig, Progress], Backend]:
     return LlamaCppBackend
 
 
-def load(name: str, config: BackendConfig, progress: Progress) -> Backend:
+def load(name: EngineName, config: BackendConfig, progress: Progress) -> Backend:
     """Load a model with the backend `name`. Raises LoadError."""
-    return find(name)(config, progress)
+    try:
+        found = find(name)
+    except ImportError as error:
+        raise LoadError(
+            f"The engine {name!r} is not installed as it should be: {error}."
+        ) from error
+    return found(config, progress)

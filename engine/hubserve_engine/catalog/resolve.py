@@ -34,14 +34,15 @@ Export = Callable[[RawCheckpoint, Progress], tuple[Path, tuple[str, ...]]]
 class ResolvedModel(GgufModel):
     """A model whose files are on this machine, with what they say of it.
 
-    `id` is its full name, `aliases` are the others that mean it. `files` has the parts in order.
+    `id` is its full name, `aliases` are the others that mean it. `files` has the parts in order,
+    for a checkpoint its config.json first.
     `notices` are sentences to show.
     """
 
     id: str
     aliases: tuple[str, ...]
     files: tuple[Path, ...]
-    format: Literal["gguf"] = "gguf"
+    format: Literal["gguf", "checkpoint"] = "gguf"
     notices: tuple[str, ...] = ()
 
 

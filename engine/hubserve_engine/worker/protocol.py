@@ -16,6 +16,7 @@ from hubserve_engine.types import (
     Chat,
     Completed,
     Delta,
+    EngineName,
     Finished,
     ReasoningFormat,
     ReasoningSwitch,
@@ -46,7 +47,7 @@ class Load(msgspec.Struct, tag=True, frozen=True):
     in seconds.
     """
 
-    backend: str
+    backend: EngineName
     config: BackendConfig
     sampling: Sampling
     chat_template: str | None

@@ -41,7 +41,7 @@ def test_a_handle_takes_it_and_starts_no_other(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_finds_no_model_ends_it(tmp_path: Path) -> None:
-    spawned = spawn("llama_cpp")
+    spawned = spawn("llama.cpp")
     config = EngineConfig(ModelConfig(str(tmp_path / "none.gguf")))
 
     async def use() -> None:

@@ -6,6 +6,8 @@ Facts of transformers: version 5.22.2.
 import inspect
 import os
 from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,11 @@ from hubserve_engine.errors import LoadError
 
 CONFIG = "config.json"
 """The file that is named for a checkpoint's folder."""
-_TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<turn|>", "<|end|>")
-"""Ends of a turn, for files that name but one end token, which often is that of a text."""
+_ENDS = (
+    *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<turn|>", "<|end|>"),
+    *("<|endoftext|>", "<|end_of_text|>"),
+)
+"""Ends of turns and of texts, for GGUF files, which name but one of them."""
 
 
 class Model:
@@ -48,9 +53,11 @@ class Model:
         if not raw:
             how["gguf_file"] = file.name
         try:
-            config = AutoConfig.from_pretrained(place, **how)
-            tokenizer = AutoTokenizer.from_pretrained(place, **how)
-            self._model = self._load_weights(config, place, how)
+            # Their bars and warnings are not for the server's terminal.
+            with redirect_stderr(StringIO()):
+                config = AutoConfig.from_pretrained(place, **how)
+                tokenizer = AutoTokenizer.from_pretrained(place, **how)
+                self._model = self._load_weights(config, place, how)
         except LoadError:
             raise
         except Exception as error:
@@ -98,7 +105,7 @@ class Model:
         generation: GenerationConfig | None = self._model.generation_config
         for ids in (generation and generation.eos_token_id, self.config.eos_token_id):
             found.update([ids] if isinstance(ids, int) else ids or ())
-        texts = (self.vocabulary.eos, *(() if told else _TURN_ENDS))
+        texts = (self.vocabulary.eos, *(() if told else _ENDS))
         found.update(t for t in map(self.vocabulary.token, texts) if t is not None)
         return frozenset(token for token in found if 0 <= token < self.size)
 

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.support.backends import TORCH, load, read, tokens_of, write
+from tests.support.backends import (
+    FIXTURES,
+    GREEDY,
+    LLAMA,
+    TORCH,
+    load,
+    read,
+    sample,
+    tokens_of,
+    write,
+)
 from tests.support.checkpoints import checkpoint, make
 from transformers import AutoModelForCausalLM
 
@@ -122,3 +132,31 @@ def test_a_padded_vocabulary_has_no_tokens_that_are_no_text(tmp_path: Path) -> N
     assert backend.loaded.vocabulary == 279
     assert all(backend.piece(token, special=True) for token in range(279))
     backend.close()
+
+
+def probabilities(backend: Backend, prompt: list[int]) -> tuple[int, list[float]]:
+    """The likeliest token, and how likely it and the next ones are; slot 0 is empty again."""
+    sampled = sample(backend, 0, prompt, 0, backend.sampler(GREEDY, prompt), logprobs=5)
+    backend.remove(0)
+    assert sampled.logprob is not None
+    return sampled.token, [each.logprob for each in sampled.logprob.top]
+
+
+@pytest.mark.parametrize("name", LLAMA)
+def test_a_gguf_file_gives_what_llama_cpp_gives(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = BackendConfig(files=(str(FIXTURES / f"{name}.gguf"),), context_length=256, parallel=1)
+    backend = backends.load("transformers", config, lambda _done: None)
+    assert capfd.readouterr().err == ""
+    peer = load(name, tmp_path)
+    prompt = tokens_of(backend, TEXT + "<|im_end|>")
+    assert prompt == tokens_of(peer, TEXT + "<|im_end|>")
+    assert backend.end_tokens == peer.end_tokens
+    assert backend.loaded.chat_template == peer.loaded.chat_template
+    for length in range(8, len(prompt)):
+        ours, theirs = (probabilities(each, prompt[:length]) for each in (backend, peer))
+        assert ours[1] == pytest.approx(theirs[1], abs=0.05)
+        assert ours[0] == theirs[0] or theirs[1][0] - theirs[1][1] < 0.05
+    for each in (backend, peer):
+        each.close()
