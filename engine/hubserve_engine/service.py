@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
+from dataclasses import replace
 
 from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig
 from hubserve_engine.disk_cache import settle
