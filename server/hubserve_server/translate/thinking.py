@@ -7,6 +7,7 @@ from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.types import ReasoningFormat, ReasoningSwitch
 from hubserve_server.wire.chat import ChatRequest
 from hubserve_server.wire.fields import is_whole, shown
+from hubserve_server.wire.sampling import MAX_INT32
 
 SWITCHES_OF_TEMPLATES = ("enable_thinking", "thinking")
 """The template arguments that are true or false. To a template, the text "false" is true."""
@@ -55,7 +56,8 @@ def template_arguments(wire: ChatRequest) -> dict[str, Any]:
 
 
 def reasoning_budget(wire: ChatRequest) -> int | None:
-    """The tokens that thinking may take, -1 for no limit; None where the request does not say.
+    """The tokens that thinking may take, -1 for no limit, which one beyond any context is too;
+    None where the request does not say.
 
     The names are llama-server's, vLLM's, Qwen's, and those of objects that others put it in.
     Raises `InvalidRequest` for an object's budget that is no number of tokens.
@@ -68,7 +70,8 @@ def reasoning_budget(wire: ChatRequest) -> int | None:
         _from_object(wire.reasoning, "reasoning", "max_tokens"),
         _from_object(wire.thinking, "thinking", "budget_tokens"),
     ]
-    return next((budget for budget in found if budget is not None), None)
+    budget = next((budget for budget in found if budget is not None), None)
+    return -1 if budget is not None and budget > MAX_INT32 else budget
 
 
 def reasoning_format(wire: ChatRequest) -> ReasoningFormat | None:
