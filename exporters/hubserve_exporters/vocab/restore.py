@@ -34,7 +34,7 @@ _NAMES = {
     "pad_token": "padding_token_id",
     "mask_token": "mask_token_id",
 }
-_ADDED = (PieceType.CONTROL, PieceType.USER_DEFINED)
+_ADDED = (PieceType.CONTROL, PieceType.USER_DEFINED, PieceType.UNKNOWN)
 
 
 def tokenizer_files(metadata: Metadata) -> dict[str, bytes]:
@@ -51,7 +51,7 @@ def tokenizer_files(metadata: Metadata) -> dict[str, bytes]:
     elif model == "llama":
         pieces = _pieces(metadata, tokens, types)
         files[SENTENCEPIECE] = build_model(pieces)
-        files[TOKENIZER] = _json(_byte_fallback(pieces, metadata, types))
+        files[TOKENIZER] = _json(_byte_fallback(pieces, metadata))
     else:
         raise ExportError(f"The file has a tokenizer of the kind {model!r}; no file can be made.")
     files[TOKENIZER_CONFIG] = _json(_config(metadata, tokens))
@@ -137,9 +137,9 @@ def _pieces(
     }
     prefix = metadata.flag(f"{_KEY}add_space_prefix")
     unknown = ids["unknown"] or 0
-    # There is one of that type, and many files have it as a control token.
+    # There is one of that type. Many files have it as a control token, and padding as unknown.
     kinds: list[PieceType] = [
-        PieceType.CONTROL if type is PieceType.UNKNOWN else type for type in types
+        PieceType.UNUSED if type is PieceType.UNKNOWN else type for type in types
     ]
     kinds[unknown] = PieceType.UNKNOWN
     return SentencePieceModel(
@@ -156,10 +156,9 @@ def _pieces(
     )
 
 
-def _byte_fallback(
-    pieces: SentencePieceModel, metadata: Metadata, types: Sequence[PieceType]
-) -> dict[str, Any]:
+def _byte_fallback(pieces: SentencePieceModel, metadata: Metadata) -> dict[str, Any]:
     texts = [piece.text for piece in pieces.pieces]
+    types = [piece.type for piece in pieces.pieces]
     replace = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
     prepend = [{"type": "Prepend", "prepend": SPACE}] if pieces.add_dummy_prefix else []
     strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}]
@@ -209,7 +208,7 @@ def _added(tokens: Sequence[str], types: Sequence[PieceType]) -> list[Any]:
         describe(AddedToken(id=id, text=text, special=special, normalized=SPACE in text))
         for id, text in enumerate(tokens)
         if types[id] in _ADDED and text
-        for special in [types[id] is PieceType.CONTROL]
+        for special in [types[id] is not PieceType.USER_DEFINED]
     ]
 
 
