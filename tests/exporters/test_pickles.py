@@ -51,21 +51,31 @@ class Harmful:
         return os.system, ("touch owned",)
 
 
-@pytest.mark.parametrize("kind", ["pickle", "zip", "noise", "number"])
 def test_code_in_them_is_not_run(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path = folder / "pytorch_model.bin"
-    if kind == "pickle":
-        path.write_bytes(pickle.dumps({"a": Harmful()}))
-    elif kind == "zip":
-        torch.save({"a": Harmful()}, path)
-    else:
-        path.write_bytes(b"\x80\x02noise" if kind == "noise" else pickle.dumps(3))
-    with pytest.raises(ExportError, match=r"pytorch_model\.bin"):
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"a": Harmful()}))
+    with pytest.raises(ExportError, match=r"pytorch_model\.bin holds more than tensors"):
         export(folder, tmp_path / "a.gguf")
     assert not Path("owned").exists() and not Path("a.gguf").exists()
+
+
+@pytest.mark.parametrize("kind", ["zip", "noise", "number", "nested"])
+def test_what_is_no_table_of_tensors_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "pytorch_model.bin"
+    if kind == "noise":
+        path.write_bytes(b"\x80\x02noise")
+    else:
+        values = {"zip": {"a": Harmful()}, "number": 3, "nested": {"a": {"b": torch.zeros(1)}}}
+        torch.save(values[kind], path)
+    with pytest.raises(ExportError, match=r"pytorch_model\.bin (holds|is no)") as caught:
+        unpickling.run({"files": [str(path)], "target": "a"}, lambda share: None)
+    assert "\n" not in str(caught.value)
+    assert not Path("owned").exists() and not Path("a").exists()
 
 
 def test_a_torch_with_known_holes_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

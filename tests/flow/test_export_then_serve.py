@@ -3,11 +3,14 @@
 import json
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
+import httpx
 import psutil
 import pytest
 from tests.support.checkpoints import checkpoint
@@ -88,10 +91,16 @@ def test_two_servers_at_once_make_one_export(
     assert sorted(path.name for path in export.iterdir()) == ["Tiny-Llama-F16.gguf", "export.json"]
 
 
-def test_a_kill_at_any_moment_leaves_nothing_broken(
+def test_the_server_answers_meanwhile_and_a_kill_leaves_nothing_broken(
     starting: ExitStack, folder: Path, cache: Path
 ) -> None:
-    server = start(starting, folder, cache)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    # The last --port counts.
+    server = start(starting, folder, cache, "--port", port)
+    health = until_exporting(server, f"http://127.0.0.1:{port}/health")
+    assert health["status"] == "loading model" and 0 <= health["progress"] <= 1
     end = time.monotonic() + SAFETY
     while not list(cache.glob("exports/*/*.partial")):
         assert time.monotonic() < end and server.process.poll() is None
@@ -106,6 +115,17 @@ def test_a_kill_at_any_moment_leaves_nothing_broken(
     until_ready(again)
     (export,) = whole(cache)
     assert sorted(path.name for path in export.iterdir()) == ["Tiny-Llama-Q8_0.gguf", "export.json"]
+
+
+def until_exporting(server: Served, url: str) -> dict[str, Any]:
+    end = time.monotonic() + SAFETY
+    while time.monotonic() < end and server.process.poll() is None:
+        with suppress(httpx.TransportError):
+            found: dict[str, Any] = httpx.get(url, timeout=SAFETY).json()
+            if found["stage"] == "exporting":
+                return found
+        time.sleep(0.01)
+    return pytest.fail(f"it is not exporting: {server.process.poll()}")
 
 
 def test_what_cannot_be_exported_ends_the_start_with_a_sentence(
