@@ -6,7 +6,10 @@ from hubserve_engine.backends.base import Backend
 from hubserve_engine.constraints.answer import Family, source
 from hubserve_engine.constraints.compiler import Compiler
 from hubserve_engine.constraints.guide import GrammarGuide
+from hubserve_engine.constraints.probe import placed
+from hubserve_engine.constraints.schema import exact
 from hubserve_engine.constraints.tools import Tools
+from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.profiles import Profile
 from hubserve_engine.tool_formats import ToolFormat
 from hubserve_engine.types import Rendered, Request
@@ -32,5 +35,11 @@ class Constraints:
         Raises InvalidRequest and Unsupported, with the field that says it.
         """
         grammar = source(request, rendered, self._family, self._tools, may_think=may_think)
-        param = request.constraint.param if request.constraint is not None else "tools"
-        return [self._compiler.guide(grammar, param=param) for _ in range(request.n)]
+        constraint = request.constraint
+        param = constraint.param if constraint is not None else "tools"
+        try:
+            return [self._compiler.guide(grammar, param=param) for _ in range(request.n)]
+        except InvalidRequest:
+            if constraint is not None and constraint.kind == "json_schema":
+                placed(exact(constraint.value, param=param), param=param)
+            raise

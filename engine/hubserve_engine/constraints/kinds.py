@@ -6,7 +6,6 @@ from collections.abc import Callable
 from llguidance import gbnf_to_lark
 
 from hubserve_engine.constraints.grammar import Grammar, expression
-from hubserve_engine.constraints.probe import placed
 from hubserve_engine.constraints.schema import exact
 from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.types import Constraint
@@ -30,9 +29,7 @@ def _json_object(grammar: Grammar, constraint: Constraint) -> str:
 
 
 def _json_schema(grammar: Grammar, constraint: Constraint) -> str:
-    schema = exact(constraint.value, param=constraint.param)
-    placed(schema, param=constraint.param)
-    return grammar.json(schema)
+    return grammar.json(exact(constraint.value, param=constraint.param))
 
 
 def _regex(grammar: Grammar, constraint: Constraint) -> str:
