@@ -14,6 +14,8 @@ import httpx
 import psutil
 import pytest
 from tests.support.checkpoints import checkpoint
+from tests.support.hub_repo import Repo
+from tests.support.hub_server import HubServer
 from tests.support.process import READY, SAFETY, Served, spawned
 
 THREADS = ("-t", "1", "-c", "512", "-np", "1")
@@ -36,9 +38,15 @@ def starting() -> Iterator[ExitStack]:
         yield stack
 
 
-def start(stack: ExitStack, folder: Path, cache: Path, *options: str) -> Served:
-    arguments = (str(folder), "--port", "0", "--cache-dir", str(cache), *THREADS, *options)
-    return stack.enter_context(spawned(*arguments))
+def start(
+    stack: ExitStack,
+    model: Path | str,
+    cache: Path,
+    *options: str,
+    env: dict[str, str] | None = None,
+) -> Served:
+    arguments = (str(model), "--port", "0", "--cache-dir", str(cache), *THREADS, *options)
+    return stack.enter_context(spawned(*arguments, env=env))
 
 
 def until_ready(server: Served) -> None:
@@ -79,14 +87,17 @@ def test_a_folder_is_exported_once_and_answers(
     assert "Exporting" not in said
 
 
-def test_two_servers_at_once_make_one_export(
-    starting: ExitStack, folder: Path, cache: Path
+def test_two_servers_of_a_repository_at_once_make_one_export(
+    starting: ExitStack, folder: Path, cache: Path, tmp_path: Path
 ) -> None:
-    servers = [start(starting, folder, cache, "--export-type", "f16") for _ in range(2)]
+    hub = starting.enter_context(HubServer({"owner/Tiny-Llama": Repo.of_folder(folder)}))
+    env = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home")}
+    options = ("--export-type", "f16")
+    servers = [start(starting, "owner/Tiny-Llama", cache, *options, env=env) for _ in range(2)]
     for server in servers:
         until_ready(server)
     said = "".join(server.end(signal.SIGTERM)[2] for server in servers)
-    assert said.count("Exporting Tiny-Llama to f16") == 1
+    assert said.count("Exporting owner/Tiny-Llama to f16") == 1
     (export,) = whole(cache)
     assert sorted(path.name for path in export.iterdir()) == ["Tiny-Llama-F16.gguf", "export.json"]
 
