@@ -1,5 +1,6 @@
 """HTTP over the engine and its worker process, which runs a checkpoint in transformers."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,3 +68,16 @@ def test_several_choices_and_a_prefix_that_comes_back(client: httpx.Client) -> N
 def test_tokens_are_the_tokenizers(client: httpx.Client) -> None:
     tokens = client.post("/tokenize", json={"content": "the man"}).json()["tokens"]
     assert client.post("/detokenize", json={"tokens": tokens}).json()["content"] == "the man"
+
+
+def test_an_answer_is_held_to_a_schema(client: httpx.Client) -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"a": {"enum": [1, 2]}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    thoughtless = {"thinking_budget_tokens": 0, "max_tokens": 100, "seed": 1}
+    found = json.loads(text(client, response_format=form, **thoughtless))
+    assert found in ({"a": 1}, {"a": 2})
