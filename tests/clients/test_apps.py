@@ -132,9 +132,10 @@ def test_pi_without_thinking(client: httpx.Client) -> None:
 def test_pi_with_thinking_and_a_budget(client: httpx.Client) -> None:
     fields = {"chat_template_kwargs": {"enable_thinking": True}, "thinking_budget_tokens": 1024}
     texts, finish, usage = streamed(post(client, pi(**fields)))
-    assert set(texts) == {"reasoning_content"}
+    # The budget is more than may be written, and yet an answer has room.
+    assert set(texts) == {"reasoning_content", "content"}
     assert finish == "length"
-    assert usage["completion_tokens_details"]["reasoning_tokens"] == 12
+    assert 0 < usage["completion_tokens_details"]["reasoning_tokens"] < 12
 
 
 def test_pi_after_a_tool_call(client: httpx.Client) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hubserve_engine.errors import InvalidRequest, Unsupported
 from hubserve_engine.types import Constraint, ConstraintKind
-from hubserve_server.wire.fields import shown
+from hubserve_server.wire.fields import shown, unsendable
 from hubserve_server.wire.sampling import Generating
 
 _GUIDED: dict[str, ConstraintKind] = {
@@ -106,6 +106,9 @@ def _schema(value: Any, param: str) -> Any:
             raise InvalidRequest(f"{param!r} is not JSON: {error}.", param=param) from error
     if not isinstance(value, dict | bool):
         message = f"{param!r} must be a JSON Schema: an object, not {shown(value)}."
+        raise InvalidRequest(message, param=param)
+    if (number := unsendable(value)) is not None:
+        message = f"{param!r} must hold numbers of at most 64 bits, not {shown(number)}."
         raise InvalidRequest(message, param=param)
     return value
 

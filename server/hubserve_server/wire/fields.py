@@ -114,6 +114,12 @@ def template_value(value: Any, what: str = "") -> None:
 
     `what` says which part of the field the value is.
     """
+    if (number := unsendable(value)) is not None:
+        raise wrong(f"must hold numbers of at most 64 bits{what}", number)
+
+
+def unsendable(value: Any) -> int | float | None:
+    """A number in this JSON that is none, infinite, or beyond the 64 bits that are sent on."""
     open_values = [value]
     while open_values:
         match open_values.pop():
@@ -122,7 +128,8 @@ def template_value(value: Any, what: str = "") -> None:
             case list() as items:
                 open_values.extend(items)
             case int() | float() as number if not -(2**63) <= number < 2**64:
-                raise wrong(f"must hold numbers of at most 64 bits{what}", number)
+                return number
+    return None
 
 
 def template_arguments(value: Any) -> dict[str, Any] | None:
