@@ -29,10 +29,12 @@ RULES: list[dict[str, Any]] = [
         "say": "I look.\n"
         + "\n".join(
             f'<tool_call>\n{{"name": "get_weather", "arguments": {arguments}}}\n</tool_call>'
-            for arguments in (json.dumps({"city": city, "days": 2}) for city in CITIES)
+            for arguments in (
+                json.dumps({"city": city, "days": 2}, ensure_ascii=False) for city in CITIES
+            )
         ),
     },
-    {"when": "a long one", "say": '<tool_call>{"name": "get_weather", "arguments": {"city": "'},
+    {"when": "a long one", "say": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "'},
 ]
 ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "two places"}]
 

@@ -131,8 +131,9 @@ test("errors", async () => {
     });
   }
   const tools = [{ type: "function", function: { name: "f", parameters: { type: "object" } } }];
-  await assert.rejects(create({ tools, tool_choice: "required" }), OpenAI.BadRequestError);
-  const schema = { name: "animals", schema: { type: "object" } };
+  const tool_choice = { type: "function", function: { name: "g" } };
+  await assert.rejects(create({ tools, tool_choice }), OpenAI.BadRequestError);
+  const schema = { name: "animals", schema: { type: "object", not: { required: ["cat"] } } };
   const response_format = { type: "json_schema", json_schema: schema };
   await assert.rejects(create({ response_format }), OpenAI.BadRequestError);
   const stranger = new OpenAI({ baseURL: BASE_URL, apiKey: "guess", maxRetries: 0 });

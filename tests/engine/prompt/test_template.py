@@ -215,8 +215,8 @@ def test_a_template_without_tools_gets_calls_and_results_as_text() -> None:
         "{{ raise_exception('unknown role') }}{% endif %}{{ m.role }}:{{ m.content }};{% endfor %}"
     )
     assert render(source, ASK, CALL, RESULT) == (
-        'user:hi;assistant:{"name": "look", "arguments": {"at": "home"}};'
-        "user:Result of look:\nnothing;"
+        'user:hi;assistant:<tool_call>\n{"name": "look", "arguments": {"at": "home"}}\n'
+        "</tool_call>;user:Result of look:\nnothing;"
     )
 
 
