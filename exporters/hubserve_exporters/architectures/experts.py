@@ -49,17 +49,6 @@ class Experts(Architecture):
             rule(f"{experts}.down_proj", targets[2]),
         ]
 
-    def shared_expert_rules(self) -> list[Rule]:
-        """The expert that is always asked, and the gate before it."""
-        shared = [
-            rule(
-                f"{LAYER}.mlp.shared_expert.{part}_proj.weight", f"{BLOCK}.ffn_{part}_shexp.weight"
-            )
-            for part in ("gate", "up", "down")
-        ]
-        gate = f"{LAYER}.mlp.shared_expert_gate.weight", f"{BLOCK}.ffn_gate_inp_shexp.weight"
-        return [*shared, rule(*gate, Squeeze(0))]
-
     def guards(self) -> Iterator[Finding]:
         yield from super().guards()
         if self.normalized is not None:
@@ -75,3 +64,25 @@ class Experts(Architecture):
                 f"config.json: {used} experts are to be chosen ('num_experts_per_tok') of"
                 f" {self.experts}."
             )
+
+
+class SharedExpert(Experts):
+    """One expert of every layer is always asked, beside those that the router chooses."""
+
+    def feed_forward(self) -> list[Rule]:
+        """The experts, the one that is always asked, and the gate before that."""
+        shared = [
+            rule(
+                f"{LAYER}.mlp.shared_expert.{part}_proj.weight", f"{BLOCK}.ffn_{part}_shexp.weight"
+            )
+            for part in ("gate", "up", "down")
+        ]
+        gate = f"{LAYER}.mlp.shared_expert_gate.weight", f"{BLOCK}.ffn_gate_inp_shexp.weight"
+        return [*self.expert_rules(), *shared, rule(*gate, Squeeze(0))]
+
+    def metadata(self) -> dict[str, Value]:
+        shared = self.config.positive("shared_expert_intermediate_size")
+        return super().metadata() | {
+            "expert_feed_forward_length": self.config.positive("moe_intermediate_size"),
+            "expert_shared_feed_forward_length": shared,
+        }

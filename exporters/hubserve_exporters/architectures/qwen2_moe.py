@@ -3,13 +3,11 @@
 from typing import ClassVar
 
 from hubserve_exporters.architectures.base import Defaults
-from hubserve_exporters.architectures.experts import Experts
+from hubserve_exporters.architectures.experts import SharedExpert
 from hubserve_exporters.architectures.qwen2 import Qwen2
-from hubserve_exporters.architectures.rules import Rule
-from hubserve_exporters.gguf.writer import Value
 
 
-class Qwen2Moe(Experts, Qwen2):
+class Qwen2Moe(SharedExpert, Qwen2):
     """Qwen2 with experts, one of which is always asked."""
 
     gguf = "qwen2moe"
@@ -24,13 +22,3 @@ class Qwen2Moe(Experts, Qwen2):
         "shared_expert_intermediate_size": 5632,
         "sliding_window": 4096,
     }
-
-    def feed_forward(self) -> list[Rule]:
-        return [*self.expert_rules(), *self.shared_expert_rules()]
-
-    def metadata(self) -> dict[str, Value]:
-        shared = self.config.positive("shared_expert_intermediate_size")
-        return super().metadata() | {
-            "expert_feed_forward_length": self.config.positive("moe_intermediate_size"),
-            "expert_shared_feed_forward_length": shared,
-        }

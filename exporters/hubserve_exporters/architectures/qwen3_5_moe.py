@@ -3,13 +3,11 @@
 from typing import ClassVar
 
 from hubserve_exporters.architectures.base import Defaults
-from hubserve_exporters.architectures.experts import Experts
+from hubserve_exporters.architectures.experts import SharedExpert
 from hubserve_exporters.architectures.qwen3_5 import Qwen35
-from hubserve_exporters.architectures.rules import Rule
-from hubserve_exporters.gguf.writer import Value
 
 
-class Qwen35Moe(Experts, Qwen35):
+class Qwen35Moe(SharedExpert, Qwen35):
     """One expert is always asked; there is no feed forward beside them."""
 
     gguf = "qwen35moe"
@@ -22,13 +20,3 @@ class Qwen35Moe(Experts, Qwen35):
         "moe_intermediate_size": 512,
         "shared_expert_intermediate_size": 512,
     }
-
-    def feed_forward(self) -> list[Rule]:
-        return [*self.expert_rules(), *self.shared_expert_rules()]
-
-    def metadata(self) -> dict[str, Value]:
-        shared = self.config.positive("shared_expert_intermediate_size")
-        return super().metadata() | {
-            "expert_feed_forward_length": self.config.positive("moe_intermediate_size"),
-            "expert_shared_feed_forward_length": shared,
-        }
