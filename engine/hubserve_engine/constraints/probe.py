@@ -7,8 +7,9 @@ from typing import Any
 from llguidance import LLMatcher
 
 from hubserve_engine.constraints.limits import LIMITS
-from hubserve_engine.constraints.schema import Dropped, Schema, places, without
+from hubserve_engine.constraints.schema import Dropped, places, without
 from hubserve_engine.errors import Unsupported
+from hubserve_engine.json_schema import Schema
 
 
 def problem(schema: Schema) -> str | None:

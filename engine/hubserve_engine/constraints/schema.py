@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hubserve_engine.errors import InvalidRequest, Unsupported
-
-Schema = dict[str, Any]
+from hubserve_engine.json_schema import TYPES, Schema, resolved, schema_type
 
 LARGEST = 128 * 1024
 """Bytes of a schema as JSON. Real ones have a few thousand."""
@@ -43,7 +42,6 @@ _NAMED = ("properties", "patternProperties", "$defs", "definitions")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems", "items")
 _SINGLE = ("items", "additionalProperties")
 _TRIVIAL: dict[str, Any] = {"uniqueItems": False, "minContains": 1, "unevaluatedProperties": True}
-_TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,46 +214,18 @@ class _Saying:
         return False
 
     def _resolved(self, schema: Any) -> Schema:
-        """What it says, or what it points to within the schema; nothing where that is unknown."""
-        for _ in range(16):
-            if not isinstance(schema, dict):
-                return {}
-            ref = schema.get("$ref")
-            if not isinstance(ref, str):
-                return schema
-            schema = self._root
-            for part in ref.split("/")[1:] if ref.startswith("#") else ["?"]:
-                name = part.replace("~1", "/").replace("~0", "~")
-                schema = schema.get(name) if isinstance(schema, dict) else None
-        return {}
+        found = resolved(schema, self._root)
+        return found if isinstance(found, dict) else {}
 
 
 def _types(schema: Schema) -> set[str]:
     values = _values(schema)
     if values is not None:
-        return {_type(json.loads(value)) for value in values}
-    said = schema.get("type", list(_TYPES))
+        return {schema_type(json.loads(value)) for value in values}
+    said = schema.get("type", list(TYPES))
     named = [said] if isinstance(said, str) else said
     types = {each for each in named if isinstance(each, str)} if isinstance(named, list) else set()
     return types | {"integer"} if "number" in types else types
-
-
-def _type(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "integer" if value.is_integer() else "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def _values(schema: Schema) -> set[str] | None:

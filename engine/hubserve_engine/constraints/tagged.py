@@ -3,6 +3,7 @@
 from typing import Any
 
 from hubserve_engine.constraints.grammar import Grammar, literal, pattern
+from hubserve_engine.json_schema import json_type, resolved
 from hubserve_engine.tool_formats.layout import TaggedArguments
 
 
@@ -18,12 +19,9 @@ def tagged(grammar: Grammar, format: TaggedArguments, schema: dict[str, Any]) ->
 
 
 def _argument(grammar: Grammar, format: TaggedArguments, name: str, schema: dict[str, Any]) -> str:
-    kinds = dict(format.kinds)
-    before = format.key[0] + name + format.key[1]
     options = []
     for kind in _kinds(schema):
-        mark = kinds.get(kind, kinds.get("", ""))
-        start = literal(before + mark + format.value[0])
+        start = literal(format.before(name, kind))
         if kind == "string":
             options.append(f"{start} {_text(grammar, schema, format.value[1])}")
         else:
@@ -50,7 +48,7 @@ def _kinds(schema: dict[str, Any]) -> list[str]:
     """The types that a value may have; where nothing is said, a text."""
     if "const" in schema or isinstance(schema.get("enum"), list):
         values = [schema["const"]] if "const" in schema else schema["enum"]
-        return list(dict.fromkeys(_kind(value) for value in values))
+        return list(dict.fromkeys(json_type(value) for value in values))
     said = schema.get("type")
     if isinstance(said, str):
         return [said]
@@ -63,28 +61,10 @@ def _kinds(schema: dict[str, Any]) -> list[str]:
     return ["object"] if "properties" in schema or "$ref" in schema else ["string"]
 
 
-def _kind(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "boolean"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
-
-
 def _rooted(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
     """A property's schema with what it may refer to."""
-    known = schema if isinstance(schema, dict) else {}
-    while isinstance(ref := known.get("$ref"), str) and ref.startswith("#/"):
-        found: Any = root
-        for part in ref[2:].split("/"):
-            name = part.replace("~1", "/").replace("~0", "~")
-            found = found.get(name) if isinstance(found, dict) else None
-        if not isinstance(found, dict) or found is known:
-            break
-        known = found
-    return {**_definitions(root), **known}
+    known = resolved(schema, root)
+    return {**_definitions(root), **(known if isinstance(known, dict) else {})}
 
 
 def _definitions(root: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from hubserve_engine.constraints.calls import Tool
 from hubserve_engine.constraints.probe import loosened
-from hubserve_engine.constraints.schema import Schema, relaxed
+from hubserve_engine.constraints.schema import relaxed
 from hubserve_engine.errors import InvalidRequest
+from hubserve_engine.json_schema import Schema
 from hubserve_engine.types import ToolUse
 
 _KEPT = 256

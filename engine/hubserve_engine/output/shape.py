@@ -1,13 +1,11 @@
 """What a JSON Schema wants at one place, as far as reading values needs it."""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
-Schema = dict[str, Any]
+from hubserve_engine.json_schema import TYPES, Schema, resolved, schema_type
 
-TYPES = frozenset(("string", "integer", "number", "boolean", "null", "array", "object"))
 _MOST = 64  # alternatives of one place
 
 
@@ -66,13 +64,10 @@ def _alternatives(schemas: list[Any], root: Any) -> Iterator[Schema]:
     todo, seen = list(reversed(schemas)), 0
     while todo and seen < _MOST:
         seen += 1
-        schema = todo.pop()
+        schema = resolved(todo.pop(), root)
         if not isinstance(schema, dict):
             if schema is not False:
                 yield {}
-            continue
-        if isinstance(schema.get("$ref"), str):
-            todo.append(_referenced(root, schema["$ref"]))
             continue
         choices = [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
         parts = [part for part in _list(schema.get("allOf")) if isinstance(part, dict)]
@@ -88,23 +83,6 @@ def _alternatives(schemas: list[Any], root: Any) -> Iterator[Schema]:
             yield schema
 
 
-def _referenced(root: Any, reference: str) -> Any:
-    """What a reference within the document points to; anything for every other."""
-    if not reference.startswith("#"):
-        return {}
-    found = root
-    for step in reference[1:].split("/")[1:]:
-        step = re.sub("%([0-9A-Fa-f]{2})", lambda code: chr(int(code[1], 16)), step)
-        step = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and step in found:
-            found = found[step]
-        elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-            found = found[int(step)]
-        else:
-            return {}
-    return found
-
-
 def _types(schemas: list[Schema]) -> frozenset[str] | None:
     found: set[str] = set()
     for schema in schemas:
@@ -113,7 +91,7 @@ def _types(schemas: list[Schema]) -> frozenset[str] | None:
         types = {name.lower() for name in names if isinstance(name, str)} & TYPES
         if not types:
             values = [*_list(schema.get("enum")), *([schema["const"]] if "const" in schema else ())]
-            types = {json_type(value) for value in values}
+            types = {schema_type(value) for value in values}
         if not types and "properties" in schema:
             types = {"object"}
         if not types:
@@ -122,24 +100,6 @@ def _types(schemas: list[Schema]) -> frozenset[str] | None:
         if schema.get("nullable") is True:
             found.add("null")
     return frozenset(found) or None
-
-
-def json_type(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def _list(value: Any) -> list[Any]:

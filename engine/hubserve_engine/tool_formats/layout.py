@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from hubserve_engine.json_schema import json_type
+
 Pair = tuple[str, str]
 
 
@@ -38,6 +40,12 @@ class TaggedArguments:
     value: Pair
     kinds: tuple[Pair, ...] = ()
     verbatim: Pair = ("", "")
+
+    def before(self, name: str, kind: str) -> str:
+        """What stands before a value of one of the types of JSON, or of JSON Schema."""
+        kinds = dict(self.kinds)
+        mark = kinds.get("number" if kind == "integer" else kind, kinds.get("", ""))
+        return self.key[0] + name + self.key[1] + mark + self.value[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +162,11 @@ def _arguments(kind: Arguments, arguments: dict[str, Any]) -> Iterator[str]:
         case JsonArguments(quote):
             yield _quoted(arguments, quote)
         case TaggedArguments():
-            kinds = dict(kind.kinds)
             for key, value in arguments.items():
-                mark = kinds.get(_type(value), kinds.get("", ""))
                 text = value if isinstance(value, str) else _json(value)
                 if isinstance(value, str) and set(value) & set("<>&\"'\n"):
                     text = kind.verbatim[0] + text + kind.verbatim[1]
-                yield kind.key[0] + key + kind.key[1] + mark + kind.value[0] + text + kind.value[1]
+                yield kind.before(key, json_type(value)) + text + kind.value[1]
         case PythonArguments():
             yield ", ".join(f"{key}={value!r}" for key, value in arguments.items())
         case NestedArguments(mark):
@@ -190,19 +196,3 @@ def _nested(value: Any, mark: str) -> str:
     else:
         return _json(value)
     return "".join(f"{mark}<{key}>{_nested(item, mark)}{mark}</{key}>" for key, item in pairs)
-
-
-def _type(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"

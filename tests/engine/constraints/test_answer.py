@@ -273,6 +273,31 @@ def test_a_call_that_is_required_comes_and_fits(format: str, parallel: bool) -> 
     assert ended > 1
 
 
+REFERRING = {
+    "type": "object",
+    "properties": {"many": {"$ref": "#/$defs/many"}, "loop": {"$ref": "#/$defs/one"}},
+    "required": ["many", "loop"],
+    "$defs": {
+        "many": {"type": "integer"},
+        "one": {"$ref": "#/$defs/other"},
+        "other": {"$ref": "#/$defs/one"},
+    },
+}
+
+
+@pytest.mark.parametrize("format", ["kimi-k3", "qwen-xml"])
+def test_arguments_between_tags_are_of_the_type_that_a_reference_leads_to(format: str) -> None:
+    """One that leads nowhere, as a circle does, says nothing."""
+    tool = {"type": "function", "function": {"name": "odd", "parameters": REFERRING}}
+    request = Request(
+        Chat((Message("user", "hi"),), tools=(tool,)), tool_use=ToolUse("required", parallel=False)
+    )
+    for many, fits in ((3, True), ("three", False)):
+        written = FORMATS[format].layouts[0].written([("", "odd", {"many": many, "loop": "x"})])
+        (held,) = constraints(PLAIN, format).guides(request, Rendered("", False), may_think=True)
+        assert takes(held, written) == fits
+
+
 def test_a_named_function_is_called_once() -> None:
     use = ToolUse("required", allowed=("nothing",))
     written, whole = wander(calls_guide(use, PLAIN, "hermes"), random.Random(1), likes=plain)
