@@ -6,7 +6,7 @@ budget. One whose beginning another is about to read waits for that, and reads t
 memory runs out the youngest gives its slot back and waits again, so that no one fails.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Series
 from dataclasses import dataclass
 
@@ -112,8 +112,9 @@ class Scheduler:
         sequence.release()
         return slot
 
-    def admit(self) -> Iterator[Admission]:
-        """Give slots to waiting sequences, first come first served.
+    def admit(self, ready: Callable[[Holding], bool] = lambda _: True) -> Iterator[Admission]:
+        """Give slots to waiting sequences, first come first served, but for those whose prefix is
+        not yet `ready` to be taken.
 
         The caller must carry each admission out, and tell the sequence what its slot holds, before
         it asks for the next.
@@ -123,6 +124,8 @@ class Scheduler:
                 return
             found = self._find(sequence)
             if self._is_promised_more(sequence, found.length if found else 0):
+                continue
+            if found is not None and not ready(found.holding):
                 continue
             admission = self._place(sequence, found) if self._fits(sequence, found) else None
             if admission is None:

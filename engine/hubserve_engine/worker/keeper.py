@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.hardware import detect
 from hubserve_engine.prefix_cache import Holding, PrefixCache
+from hubserve_engine.prefix_store.reader import PrefixReader
 from hubserve_engine.prefix_store.store import Entry, PrefixStore
 from hubserve_engine.prefix_store.writer import PrefixWriter
 from hubserve_engine.radix_tree import Tokens, common_length
@@ -60,6 +61,7 @@ class Keeper:
         self._store = store
         self._written: SimpleQueue[Entry] = SimpleQueue()
         self._writer = PrefixWriter(store, self._written.put) if store else None
+        self._reader = PrefixReader(store) if store else None
         self._handed: deque[Tokens] = deque(maxlen=3)  # that may be in the writer's hands
         self._noted: deque[Sequence] = deque()
         self._copied = False
@@ -119,13 +121,20 @@ class Keeper:
             self._memory.add(tokens, state, uses=holding.uses)
         return state is not None or len(tokens) < holding.length
 
+    def ready(self, holding: Holding, *, beside: bool) -> bool:
+        """Whether a slot can be filled from it now. `beside` running streams a state that is on
+        disk is first read into memory while they go on."""
+        if self._reader is None or not beside or not isinstance(holding.state, Entry):
+            return True
+        return self._reader.ready(holding.state)
+
     def restore(self, holding: Holding, slot: int, make_room: Callable[[], bool]) -> bool:
         """Fill an empty slot from a copy, for which room is made as long as that is possible. One
         that is gone, or is refused though there is room, is forgotten."""
         state = holding.state
         if isinstance(state, Entry):
-            assert self._store is not None
-            state = self._store.load(state)
+            assert self._reader is not None
+            state = self._reader.take(state)
         while state is not None:
             if self._backend.load(slot, state):
                 return True
@@ -163,8 +172,9 @@ class Keeper:
 
     def tidy(self) -> bool:
         """While nothing runs: copy one prefix more to the disk. False: there is nothing to do."""
-        if self._writer is None:
+        if self._writer is None or self._reader is None:
             return False
+        self._reader.forget()
         self._take_in()
         for holding in (*self.cache.holdings("kept"), *self.cache.holdings("host")):
             if self._is_due(holding):

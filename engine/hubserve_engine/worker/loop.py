@@ -114,7 +114,7 @@ class Loop:
 
     def step(self) -> None:
         """One step, and its message."""
-        for admission in self._scheduler.admit():
+        for admission in self._scheduler.admit(self._is_ready):
             self._admit(admission)
         works = self._launch()
         if works:
@@ -124,6 +124,9 @@ class Loop:
             self._advance(works, sampled, now)
         self._answers.send()
         self._keeper.save(beside=not self._scheduler.idle)
+
+    def _is_ready(self, source: Holding) -> bool:
+        return self._keeper.ready(source, beside=self._writing)
 
     def _admit(self, admission: Admission) -> None:
         sequence, slot, source = admission.sequence, admission.slot, admission.source

@@ -1,5 +1,6 @@
 """Where prefixes lie once their slots are gone, seen from the requests that they serve."""
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from tests.support.backends import NAMES, load
 from tests.support.loops import MAX_GAP, MUCH, Bench, completed, text
 
 from hubserve_engine.backends.base import Backend
-from hubserve_engine.prefix_store.store import PrefixStore
+from hubserve_engine.prefix_store.store import Entry, PrefixStore
 from hubserve_engine.types import Chat, Message, Request, SamplingOptions
 from hubserve_engine.worker.keeper import Keeper
 
@@ -144,6 +145,40 @@ def test_a_file_that_is_damaged_costs_no_more_than_the_reading(
     other = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
     file.write_bytes(data)
     assert ask(Bench(backend, keeper=other), chat(LONG)) == (answer, 0, None)
+
+
+def test_streams_go_on_while_a_prefix_is_read_from_the_disk(
+    backend: Backend, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store())
+    answer, _, _ = ask(Bench(backend, keeper=keeper), chat(LONG))
+    keeper.flush(10)
+    slow = store()
+    enough = threading.Event()
+    load = slow.load
+    waited: list[bool] = []
+
+    def load_slowly(entry: Entry) -> memoryview | None:
+        waited.append(enough.wait(5))
+        return load(entry)
+
+    monkeypatch.setattr(slow, "load", load_slowly)
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=slow))
+    asked: list[int] = []
+
+    def look(_step: object) -> None:
+        if len(bench.steps) == 3:
+            asked.append(bench.submit(chat(LONG)))
+        if len(bench.steps) == 10:
+            enough.set()
+
+    bench.on_step = look
+    stream = bench.submit(Request("the hour", sampling=GREEDY_TO_THE_END, max_tokens=60))
+    bench.run()
+    assert waited == [True]
+    assert len(bench.events(stream)) > 10
+    events = bench.events(asked[0])
+    assert (text(events), completed(events).timings.cache_tier) == (answer, "disk")
 
 
 def test_a_copy_too_slow_for_a_running_stream_is_left_for_later(
