@@ -23,7 +23,7 @@ _SMALL_MODEL = 3 * 10**9
 def obtain(
     raw: RawCheckpoint, config: EngineConfig, progress: Progress, share: Share
 ) -> tuple[Path, tuple[str, ...]]:
-    """The file, checked and whole, and notices on it.
+    """The file, checked and whole, and notices on it. It stays there while this process lives.
 
     It is made in a process of its own, by one of those who want it. Raises ResolveError, with the
     next step, where the checkpoint cannot be exported.
@@ -47,6 +47,7 @@ def obtain(
                 store.remove(key)
                 progress("exporting", f"Exporting {raw.id} to {dtype}")
                 export = _export(store, raw, key, dtype, name, share)
+            store.hold(export)
             store.shrink(config.export_disk, keep=key)
     except ExportError as error:
         raise ResolveError(f"{raw.id!r} cannot be exported: {error}", param="model") from error

@@ -1,7 +1,8 @@
 """The exports on disk. One is a folder with a file and, once that is whole, a note on it.
 
 The note comes last and goes first: a folder without one is not finished, or not wanted any more,
-and whoever comes next clears it away, unless its lock says that somebody is at work there.
+and whoever comes next clears it away, unless its lock says that somebody is at work there. Whoever
+serves a file holds a lock on the file itself, with others: it is not cleared away meanwhile.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from hubserve_engine.prefix_store.lock import share, take
 from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.reader import open_gguf
 
@@ -66,6 +68,16 @@ class ExportStore:
         """Where it is."""
         return self.path / export.key / export.file
 
+    def hold(self, export: Export) -> None:
+        """Keeps it from being shrunk away until this process ends. Call it within `alone`.
+
+        Raises OSError if it is not there.
+        """
+        descriptor = os.open(self.file(export), os.O_RDONLY)
+        # Where a file system has no such locks all is as if nobody used it.
+        with suppress(OSError):
+            share(descriptor)
+
     @contextmanager
     def alone(self, key: str, waiting: Callable[[], None]) -> Iterator[None]:
         """While one process makes an export, others that want it wait; `waiting` is told so.
@@ -109,14 +121,36 @@ class ExportStore:
 
     def shrink(self, limit: int, keep: str) -> None:
         """Removes what was not used for longest, until all take at most `limit` bytes, and what
-        was never finished. `keep` stays. Raises OSError."""
+        was never finished. `keep` stays, and whatever is in use. Raises OSError."""
         self._sweep()
         left = limit
         for export, _ in self.all():
             left -= export.size
-            if left < 0 and export.key != keep:
-                self.remove(export.key)
+            if left < 0 and export.key != keep and self._expel(export):
                 left += export.size
+
+    def _expel(self, export: Export) -> bool:
+        """Removes it, unless somebody uses it or is about to."""
+        try:
+            with FileLock(self._lock(export.key), timeout=0):
+                if self._in_use(export):
+                    return False
+                self.remove(export.key)
+                return True
+        except Timeout:
+            return False
+
+    def _in_use(self, export: Export) -> bool:
+        try:
+            descriptor = os.open(self.file(export), os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            return not take(descriptor)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
 
     def _sweep(self) -> None:
         """Removes what dead processes left."""

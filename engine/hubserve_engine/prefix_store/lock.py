@@ -20,6 +20,14 @@ def take(descriptor: int) -> bool:
     return True
 
 
+def share(descriptor: int) -> None:
+    """Lock an open file together with others, until it is closed; `take` then fails for everyone.
+
+    Raises OSError, also if someone else has taken it.
+    """
+    fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Hold the lock of this file, made if need be. Raises OSError, also if others keep it long."""

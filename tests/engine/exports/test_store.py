@@ -106,3 +106,38 @@ def test_one_waits_while_another_works(store: ExportStore, tmp_path: Path) -> No
 
         with store.alone(A, waiting):
             assert told == [True]
+
+
+def test_what_is_served_stays_until_its_servers_are_gone(
+    store: ExportStore, tmp_path: Path
+) -> None:
+    size = add(store, A, used=1000).size
+    add(store, B, used=2000)
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from hubserve_engine.exports.store import ExportStore\n"
+        f"store = ExportStore(Path({str(tmp_path)!r})); store.hold(store.find({A!r}))\n"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    pipe = subprocess.PIPE
+    servers = [
+        subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) for _ in range(2)
+    ]
+    for server in servers:
+        assert server.stdout is not None and server.stdout.readline() == b"held\n"
+    for left in (*servers, None):
+        os.utime(store.path / A / "export.json", (1000, 1000))
+        store.shrink(size, keep=B)
+        assert {export.key for export, _ in store.all()} == ({A, B} if left else {B})
+        if left is not None:
+            left.kill()
+            left.communicate()
+
+
+def test_what_somebody_is_about_to_serve_stays(store: ExportStore, tmp_path: Path) -> None:
+    add(store, A)
+    with store.alone(A, waiting=lambda: pytest.fail("nobody else is there")):
+        ExportStore(tmp_path).shrink(0, keep="")
+        assert [export.key for export, _ in store.all()] == [A]
+    store.shrink(0, keep="")
+    assert store.all() == []
