@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Literal
 
@@ -29,13 +30,16 @@ def call(
     *,
     doing: str,
     report: Report = lambda share: None,
+    limit: float | None = None,
 ) -> dict[str, Any]:
     """What `run` of that module answers, in a process of its own.
 
     Arguments and answer are what JSON can say. `doing` is for messages ("quantizing the model").
-    Raises ExportError where the task refuses, and where its process ends before it has answered,
-    by a signal or by a fault in it. The process ends when this one does, and when this raises.
+    Raises ExportError where the task refuses, where its process ends before it has answered, by a
+    signal or by a fault in it, and where it takes more than `limit` seconds. The process ends when
+    this one does, and when this raises.
     """
+    late = threading.Event()
     with tempfile.TemporaryFile() as log:
         read, write = os.pipe()
         with open(read, encoding="utf-8") as replies:
@@ -50,14 +54,25 @@ def call(
                 )
             finally:
                 os.close(write)
+
+            def end() -> None:
+                late.set()
+                process.kill()
+
+            timer = threading.Timer(limit or 0, end)
             try:
+                if limit is not None:
+                    timer.start()
                 answer = _converse(process, replies, json.dumps(arguments), report)
                 code = process.wait()
             finally:
+                timer.cancel()
                 process.kill()
                 process.wait()
                 if process.stdin is not None:
                     process.stdin.close()
+        if answer is None and late.is_set():
+            raise ExportError(f"{_sentence(doing)} was ended after {limit:g} seconds.")
         if answer is None:
             raise ExportError(f"{_sentence(doing)} failed: {_how_it_ended(code, log)}")
     return answer

@@ -21,6 +21,8 @@ from .vocabulary import SPACE
 _FIRST, _LAST = 40, 8
 _FRAMED = ("", "Hello", " two words")
 _SHOWN = 5
+_LIMIT = 900.0
+"""Seconds for what takes one or two, also on a machine that has much else to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def compare_tokenizers(path: str | os.PathLike[str], checkpoint: Checkpoint) -> 
         "tokenizing",
         {"path": os.fspath(path), "texts": texts, "framed": _FRAMED},
         doing="reading the tokenizer that was written",
+        limit=_LIMIT,
     )
     pairs = list(zip(texts, expected, answer["tokens"], strict=True))
     if frame is not None:

@@ -104,6 +104,12 @@ def test_an_interrupted_call_leaves_no_process(
     assert not psutil.pid_exists(seen[0])
 
 
+def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    task(monkeypatch, tmp_path, "report(os.getpid())\nwhile True: time.sleep(60)")
+    with pytest.raises(ExportError, match=r"^Thinking was ended after 0\.1 seconds\.$"):
+        call("stub", {}, doing="thinking", limit=0.1)  # type: ignore[arg-type]
+
+
 def test_it_ends_with_whoever_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task(monkeypatch, tmp_path, "report(os.getpid())\ntime.sleep(60)")
     code = (
