@@ -7,7 +7,7 @@ slow, so it happens where the Hub is really needed.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hubserve_engine.catalog.gguf_files import pick
 from hubserve_engine.catalog.hub_cache import HubCache
@@ -128,6 +128,26 @@ class Hub:
         if listing.cached is None:
             cache.remember(model, commit)
         return tuple(path for path in found.values() if path is not None)
+
+    def header(self, listing: Listing, path: str) -> dict[str, dict[str, Any]]:
+        """What a safetensors file says of its tensors, as it says it, without their numbers.
+
+        Raises ResolveError.
+        """
+        from huggingface_hub import HfApi
+
+        model = listing.model
+        api = HfApi(endpoint=self._endpoint, token=self._token)
+        try:
+            found = api.parse_safetensors_file_metadata(
+                model.repo, path, revision=listing.commit, timeout=_TIMEOUT
+            )
+        except Exception as error:
+            raise explain(error, self._situation(model, path=path)) from error
+        return {
+            name: {"dtype": one.dtype, "shape": one.shape, "data_offsets": one.data_offsets}
+            for name, one in found.tensors.items()
+        }
 
     def _download(self, listing: Listing, file: HubFile, report: Report) -> Path:
         from huggingface_hub import hf_hub_download

@@ -15,6 +15,7 @@ from hubserve_engine.catalog.gguf_files import (
 from hubserve_engine.catalog.gguf_model import GgufModel, read_model
 from hubserve_engine.catalog.hub import Hub, Listing
 from hubserve_engine.catalog.model_id import HubModel, LocalModel, parse
+from hubserve_engine.catalog.outline import fetch_outline
 from hubserve_engine.catalog.raw_checkpoint import (
     CONFIG,
     RawCheckpoint,
@@ -83,6 +84,28 @@ class Catalog:
             return _local_checkpoint(model, named.path, pickles=pickles)
         return self._fetch_checkpoint(model, self._hub.list(named), report, pickles=pickles)
 
+    def outline(
+        self,
+        model: str,
+        folder: Path,
+        *,
+        progress: Progress | None = None,
+        pickles: bool = False,
+    ) -> RawCheckpoint:
+        """As `checkpoint`, but of weights that are not on this machine only the headers are fetched
+        if they are safetensors; see `fetch_outline`, which uses the `folder`."""
+        report = progress or _ignore
+        named = parse(model)
+        if isinstance(named, LocalModel):
+            return self.checkpoint(model, progress=progress, pickles=pickles)
+        report("resolving", f"Looking for {model}")
+        listing = self._hub.list(named)
+        names = checkpoint_files(listing.paths, named.place, pickles=pickles)
+        place = fetch_outline(
+            self._hub, listing, names, folder, lambda sentence: report("downloading", sentence)
+        )
+        return _hub_checkpoint(model, listing, place)
+
     def _resolve_hub(self, typed: str, named: HubModel, report: Progress) -> ResolvedModel:
         listing = self._hub.list(named)
         if _means_checkpoint(listing):
@@ -117,9 +140,7 @@ class Catalog:
         named = listing.model
         names = checkpoint_files(listing.paths, named.place, pickles=pickles)
         paths = self._fetch(listing, names, report)
-        folder = paths[names.index(CONFIG)].parent
-        aliases = tuple(dict.fromkeys(a for a in (named.repo, typed) if a != named.place))
-        return RawCheckpoint(named.place, aliases, folder, named.wanted, _notices(listing))
+        return _hub_checkpoint(typed, listing, paths[names.index(CONFIG)].parent)
 
     def _fetch(self, listing: Listing, names: Sequence[str], report: Progress) -> tuple[Path, ...]:
         return self._hub.fetch(listing, names, lambda sentence: report("downloading", sentence))
@@ -171,6 +192,12 @@ def _means_checkpoint(listing: Listing) -> bool:
     wanted = listing.model.wanted
     named = wanted is None or quantization_of(wanted) == wanted.upper()
     return named and not candidates(listing.paths) and is_checkpoint(listing.paths)
+
+
+def _hub_checkpoint(typed: str, listing: Listing, folder: Path) -> RawCheckpoint:
+    named = listing.model
+    aliases = tuple(dict.fromkeys(a for a in (named.repo, typed) if a != named.place))
+    return RawCheckpoint(named.place, aliases, folder, named.wanted, _notices(listing))
 
 
 def _local_checkpoint(typed: str, path: Path, *, pickles: bool = False) -> RawCheckpoint:

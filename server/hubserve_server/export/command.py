@@ -1,7 +1,9 @@
 """The command `hubserve export`: a checkpoint becomes a GGUF file. Help imports nothing heavy."""
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -86,7 +88,12 @@ def export(
         typer.Option("--allow-pickle", help="Read .bin weights, if you trust whoever made them."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Say what would be written, and write nothing. Of the Hub's weights the headers"
+            " are enough.",
+        ),
     ] = False,
     check: Annotated[
         Literal["fast", "full", "none"],
@@ -104,9 +111,13 @@ def export(
     from hubserve_engine.catalog import Catalog
     from hubserve_exporters import GGUFExportConfig, export_gguf
 
-    raw = Catalog().checkpoint(checkpoint, progress=_tell, pickles=allow_pickle)
-    called = name or raw.id.rpartition("/")[2].partition("@")[0]
-    with explained():
+    with explained(), ExitStack() as stack:
+        if dry_run:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="hubserve-")))
+            raw = Catalog().outline(checkpoint, folder, progress=_tell, pickles=allow_pickle)
+        else:
+            raw = Catalog().checkpoint(checkpoint, progress=_tell, pickles=allow_pickle)
+        called = name or raw.id.rpartition("/")[2].partition("@")[0]
         config = GGUFExportConfig(
             out_path=_target(out, called, type_, raw),
             dtype=type_,
@@ -153,14 +164,13 @@ def _target(out: Path | None, name: str, type_: str, raw: "RawCheckpoint") -> Pa
 def _show_plan(raw: "RawCheckpoint", config: "GGUFExportConfig") -> None:
     from dataclasses import replace
 
-    from hubserve_exporters.checkpoint import open_checkpoint
+    from hubserve_exporters.pickles import opened
     from hubserve_exporters.plan import plan_export
     from hubserve_exporters.quantize import SCHEMES
 
     scheme = config.dtype.lower() in SCHEMES
-    plan = plan_export(
-        open_checkpoint(raw.folder), replace(config, dtype="auto") if scheme else config
-    )
+    with opened(raw.folder, allow_pickle=config.allow_pickle) as source:
+        plan = plan_export(source, replace(config, dtype="auto") if scheme else config)
     before = f" before llama.cpp makes {config.dtype.lower()} of it" if scheme else ""
     print(f"{config.out_path} would have {size_text(plan.size)}{before}:")
     for line in (*histogram(plan.types()), *notes((), plan.warnings)):

@@ -1,6 +1,8 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 from tests.support.gguf_builder import write_gguf
 from tests.support.hub_fixtures import FIXTURES, REPO, TINY, cache, hub, server
 from tests.support.hub_repo import Repo
@@ -186,6 +188,35 @@ def test_pickles_are_taken_from_those_who_say_so(
     for typed in ("o/old", str(tmp_path)):
         folder = catalog.checkpoint(typed, pickles=True).folder
         assert (folder / "pytorch_model.bin").read_text() == "pytorch_model.bin"
+
+
+def test_of_an_outline_only_the_headers_of_weights_are_fetched(
+    catalog: Catalog, server: HubServer, tmp_path: Path
+) -> None:
+    save_file({"a": np.ones((300, 400), np.float32)}, tmp_path / "model.safetensors")
+    for name in ("config.json", "additional_chat_templates/tool.jinja"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    server.repos["o/whole"] = Repo.of_folder(tmp_path)
+
+    raw = catalog.outline("o/whole", tmp_path / "outline")
+    assert (raw.id, raw.folder) == ("o/whole", tmp_path / "outline")
+    assert _files(raw.folder) == set(server.repos["o/whole"].revisions["main"])
+    tensor = load_file(raw.folder / "model.safetensors")["a"]
+    assert tensor.shape == (300, 400) and not tensor.any()
+    assert [s.headers["Range"] for s in server.seen if "/blobs/" in s.path] == ["bytes=0-100000"]
+
+    whole = catalog.checkpoint("o/whole").folder
+    assert catalog.outline("o/whole", tmp_path / "unused").folder == whole
+    assert catalog.outline(str(tmp_path), tmp_path / "unused").folder == tmp_path
+    assert not (tmp_path / "unused").exists()
+
+
+def test_an_outline_of_weights_that_are_none_is_an_error(
+    catalog: Catalog, raw: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ResolveError, match=r"model-00001-of-00002.safetensors.* try again\.$"):
+        catalog.outline(raw, tmp_path / "outline")
 
 
 def test_a_repository_without_a_model(catalog: Catalog, server: HubServer, tmp_path: Path) -> None:

@@ -164,6 +164,18 @@ def test_a_text_in_a_file_does_nothing_to_the_terminal(hubserve: Program, tmp_pa
     assert "n = [1, 1, 1, 1, 1, 1, … 99 in all]" in hubserve.out
 
 
+def test_a_dry_run_from_the_hub_fetches_no_weights(
+    hubserve: Program, server: HubServer, tiny: Path
+) -> None:
+    assert hubserve("export", tiny, "--dry-run") == 0
+    here = hubserve.out
+    assert hubserve("export", "owner/Tiny-Llama", "--dry-run") == 0, hubserve.err
+    assert hubserve.out == here
+    ranges = [seen.headers.get("Range") for seen in server.seen if "/blobs/" in seen.path]
+    assert ranges == ["bytes=0-100000"]
+    assert not list(hubserve.folder.iterdir())
+
+
 def test_from_the_hub_and_back(hubserve: Program, server: HubServer) -> None:
     assert hubserve("export", "owner/Tiny-Llama", "--push", "owner/Tiny-GGUF") == 0, hubserve.err
     assert (hubserve.folder / "Tiny-Llama-F32.gguf").exists()
