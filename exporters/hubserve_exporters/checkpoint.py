@@ -14,7 +14,7 @@ from typing import Any
 
 from hubserve_exporters.config import Config, merged
 from hubserve_exporters.errors import ExportError
-from hubserve_exporters.packed import refuse_packed
+from hubserve_exporters.packed import refuse_packed, refuse_quantized
 from hubserve_exporters.safetensors_file import StoredTensor, open_tensor, read_directory
 from hubserve_exporters.tensor import Tensor
 
@@ -61,6 +61,7 @@ class Checkpoint:
 
         Raises ExportError for weights that are missing, damaged, quantized, or pickles.
         """
+        refuse_quantized(self.raw_config)
         index = self.json(INDEX)
         if index is not None:
             found = self._sharded(index)
@@ -68,7 +69,7 @@ class Checkpoint:
             found = read_directory(weights)
         else:
             raise self._no_weights()
-        refuse_packed(self.raw_config, found)
+        refuse_packed(found)
         return MappingProxyType(found)
 
     def tensor(self, name: str) -> Tensor:

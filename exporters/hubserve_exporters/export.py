@@ -161,7 +161,8 @@ def _write(parts: Sequence[Part], folder: Path, report: Report, *, more: float =
     free, needed = shutil.disk_usage(folder).free, total * (1 + more)
     if needed > free:
         raise ExportError(
-            f"{folder.parent} has {free / 1e9:.1f} GB free, and {needed / 1e9:.1f} GB are needed."
+            f"{folder.parent} has {free / 1e9:.1f} GB free, and {needed / 1e9:.1f} GB are needed:"
+            " make room there, or write to another disk."
         )
     written = 0
     for part in parts:

@@ -12,7 +12,7 @@ from hubserve_exporters.architectures.base import Architecture
 from hubserve_exporters.architectures.findings import Refuse, Warn
 from hubserve_exporters.architectures.omissions import omissions
 from hubserve_exporters.checkpoint import Checkpoint
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import AS_IT_IS, ExportError
 from hubserve_exporters.export_config import GGUFExportConfig
 from hubserve_exporters.general import general_metadata
 from hubserve_exporters.gguf.tensor_types import TensorType
@@ -165,7 +165,7 @@ def _look(architecture: Architecture) -> tuple[dict[str, Value], list[str]]:
         else:
             keys[finding.key] = finding.value
     if refusals:
-        raise ExportError(" ".join(refusals))
+        raise ExportError(" ".join([*refusals, AS_IT_IS]))
     return keys, warnings
 
 

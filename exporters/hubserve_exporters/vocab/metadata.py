@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hubserve_exporters.checkpoint import Checkpoint
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import AS_IT_IS, ExportError
 from hubserve_exporters.gguf.writer import Value
 
 from .added_tokens import added_tokens
@@ -131,7 +131,7 @@ def _vocabulary(
             return read_byte_level(files.tokenizer, pre)
         case {"type": str(kind)}:
             raise ExportError(
-                f"{TOKENIZER} is of the type {kind!r}; BPE is what can be exported so far."
+                f"{TOKENIZER} is of the type {kind!r}, and BPE is what can be exported. {AS_IT_IS}"
             )
     raise ExportError(f"{TOKENIZER} does not say what its model is; fetch it again.")
 

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import AS_IT_IS, ExportError
 
 from .added_tokens import AddedToken, describe
 from .files import TOKENIZER, JsonObject
@@ -96,7 +96,7 @@ def _spaces(tokenizer: JsonObject) -> tuple[bool, str | None]:
     raise ExportError(
         f"{TOKENIZER} changes text before it looks for pieces in a way that llama.cpp has not:"
         f" normalizer {tokenizer.get('normalizer')!r:.120}, pre_tokenizer"
-        f" {tokenizer.get('pre_tokenizer')!r:.120}."
+        f" {tokenizer.get('pre_tokenizer')!r:.120}. {AS_IT_IS}"
     )
 
 
@@ -105,7 +105,7 @@ def _check_normalizer(normalizer: object) -> None:
         if step.get("type") != "NFC":
             raise ExportError(
                 f"{TOKENIZER} changes text by the normalizer {step.get('type')!r}; llama.cpp has"
-                " none for this kind of tokenizer."
+                f" none for this kind of tokenizer. {AS_IT_IS}"
             )
 
 

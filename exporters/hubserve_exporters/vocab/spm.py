@@ -5,7 +5,7 @@ scores by the first merge that makes it. (To give all pieces one score, as gguf'
 makes other tokens.)
 """
 
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import AS_IT_IS, ExportError
 
 from .byte_level import merge_pairs, vocabulary_of
 from .files import SENTENCEPIECE, TOKENIZER, JsonObject
@@ -23,12 +23,14 @@ def read_pieces(model: SentencePieceModel, tokenizer: JsonObject | None) -> Voca
     """
     if model.model_type is not ModelType.BPE:
         raise ExportError(
-            f"{SENTENCEPIECE} is of the type {model.model_type.name}; this is for BPE alone."
+            f"{SENTENCEPIECE} is of the type {model.model_type.name}, and BPE is what can be"
+            f" exported. {AS_IT_IS}"
         )
     if model.charsmap:
         raise ExportError(
             f"{SENTENCEPIECE} changes characters before it looks for pieces (by"
             f" {model.normalizer or 'a table'!r}); llama.cpp has that for Unigram models alone."
+            f" {AS_IT_IS}"
         )
     types = [piece.type for piece in model.pieces]
     tokens: list[str | None] = [
