@@ -2,11 +2,14 @@
 
 The threads of a step wait for each other hundreds of times in it. Beside another busy program one
 of them is often not running, and all wait for it, so that more threads can be slower than fewer.
-Slow steps are only a sign: what counts is how long steps of the same size took just before.
+Slow steps are only a sign, which counts where threads did wait for a core, as far as the system
+tells; what decides is how long steps of the same size took just before.
 """
 
 import time
 from collections.abc import Callable
+
+from hubserve_engine.run_delay import run_delay
 
 _SLOW = 1.7
 """So many times the least time of its size is a slow step."""
@@ -14,6 +17,9 @@ _DRIFT = 1.002
 """What the least time grows by with each step, as the context does."""
 _SLOW_STEPS, _SLOW_SECONDS = 3, 0.25
 """Slow steps in a row, and what they took together, that are no hiccup any more."""
+_HELD_UP = 0.2
+"""Seconds in each that threads waited for a core, where others are why steps are slow. Beside what
+serves a stream, which takes a core now and then, it is a tenth; beside a busy loop, a half."""
 _JUDGED = 6
 """Steps that a trial of another number of threads takes at most."""
 _HOPELESS, _POOR = 2.0, 1.3
@@ -35,9 +41,18 @@ class Crew:
     they are not. Steps are compared with steps of nearly the same number of tokens only.
     """
 
-    def __init__(self, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        most: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        waited: Callable[[], float | None] = run_delay,
+    ) -> None:
+        """`waited`: see `run_delay`."""
         self._most = most
         self._clock = clock
+        self._waited = waited
+        self._waited_before: float | None = None
         self._least: dict[int, float] = {}
         self._usual: dict[tuple[int, int], float] = {}
         self._slow_steps, self._slow_seconds = 0, 0.0
@@ -71,9 +86,27 @@ class Crew:
         if each <= _SLOW * least:
             self._slow_steps, self._slow_seconds = 0, 0.0
             return False
+        if not self._slow_steps:
+            self._waited_before = self._waited()
+            self._slow_steps = 1
+            return False
         self._slow_steps += 1
         self._slow_seconds += seconds
-        return self._slow_steps >= _SLOW_STEPS and self._slow_seconds >= _SLOW_SECONDS
+        if self._slow_steps < _SLOW_STEPS or self._slow_seconds < _SLOW_SECONDS:
+            return False
+        if self._was_held_up():
+            return True
+        # The work is another one, such as attention over more: what is slow is learned anew.
+        self._least.clear()
+        self._slow_steps, self._slow_seconds = 0, 0.0
+        return False
+
+    def _was_held_up(self) -> bool:
+        """Whether others may be why the steps since the first slow one were slow."""
+        before, after = self._waited_before, self._waited()
+        if before is None or after is None:
+            return True
+        return after - before > _HELD_UP * self._slow_seconds
 
     def _try(self, threads: int) -> None:
         self._before, self.threads = self.threads, threads
@@ -86,7 +119,8 @@ class Crew:
         if usual is None:
             self._unjudged += 1
             if self._unjudged == _JUDGED:
-                self._decide(before, won=False)
+                self.threads, self._before = before, None
+                self._more_from = self._fewer_from = self._clock() + self._wait
             return
         self._judged.append(each / usual)
         count, mean = len(self._judged), sum(self._judged) / len(self._judged)

@@ -14,15 +14,21 @@ from hubserve_engine.crew import Crew
 
 
 class Machine:
-    """Cores, busy neighbours, and the time that passes. Times are in seconds."""
+    """Cores, busy neighbours, and the time that passes. Times are in seconds. It `tells` how long
+    threads waited for a core, or does not."""
 
-    def __init__(self, cores: int, *, turn: float = 0.003, seed: int = 0) -> None:
+    def __init__(
+        self, cores: int, *, turn: float = 0.003, seed: int = 0, tells: bool = True
+    ) -> None:
         self.cores = cores
         self.neighbours = 0
         self.now = 0.0
         self._turn = turn
         self._numbers = random.Random(seed)
-        self.crew = Crew(cores, clock=lambda: self.now)
+        self._waited = 0.0
+        self.crew = Crew(
+            cores, clock=lambda: self.now, waited=lambda: self._waited if tells else None
+        )
         self.changes: list[float] = []
 
     def step(self, tokens: int = 1, work: float = 0.02) -> float:
@@ -35,6 +41,8 @@ class Machine:
             seconds *= 1 + self.neighbours / self.cores
         seconds *= self._numbers.uniform(1.0, 1.15)
         self.now += seconds
+        # A neighbour has its share of a core; and what serves a stream takes one now and then.
+        self._waited += seconds * (0.5 * max(crowded, 0) + 0.1)
         if self.crew.observe(tokens, seconds) != threads:
             self.changes.append(self.now)
         return seconds
@@ -105,8 +113,28 @@ def test_prompts_are_read_on_fewer_threads_too() -> None:
     assert machine.crew.threads == 1
 
 
-def test_a_context_that_grows_is_no_neighbour() -> None:
+@pytest.mark.parametrize("cores", [2, 4])
+def test_where_nobody_tells_who_waited_steps_alone_decide(cores: int) -> None:
+    machine = Machine(cores, tells=False)
+    machine.run(5)
+    machine.neighbours = 1
+    machine.run(20)
+    assert machine.crew.threads < cores
+    machine.neighbours = 0
+    machine.run(40)
+    assert machine.crew.threads == cores
+
+
+def test_who_did_not_wait_needs_no_trial() -> None:
     machine = Machine(2)
+    for chunk in range(120):
+        machine.step(256, 0.002 * (1 + chunk / 10))
+    machine.run(10, work=0.06)
+    assert machine.changes == []
+
+
+def test_a_context_that_grows_is_no_neighbour() -> None:
+    machine = Machine(2, tells=False)
     for chunk in range(120):
         machine.step(256, 0.002 * (1 + chunk / 10))
     for step in range(3000):
@@ -116,7 +144,7 @@ def test_a_context_that_grows_is_no_neighbour() -> None:
 
 
 def test_a_longer_context_is_soon_known_as_one() -> None:
-    machine = Machine(2)
+    machine = Machine(2, tells=False)
     machine.run(10, work=0.02)
     machine.run(10, work=0.06)
     assert machine.crew.threads == 2
@@ -140,7 +168,7 @@ def test_there_is_always_a_thread_and_never_more_than_asked_for(
     most: int, steps: list[tuple[int, float]]
 ) -> None:
     now = 0.0
-    crew = Crew(most, clock=lambda: now)
+    crew = Crew(most, clock=lambda: now, waited=lambda: None)
     for tokens, seconds in steps:
         now += seconds
         assert 1 <= crew.observe(tokens, seconds) <= most
