@@ -160,7 +160,7 @@ def build() -> Path:
         raise CommandError(f"{missing[0]} is needed to build llama-server, and was not found.")
     say("building llama-server and llama-bench (about 10 minutes on 2 cores, once) ...")
     with workshop(PEERS) as shop:
-        with tarfile.open(llama_source(shop)) as archive:
+        with tarfile.open(llama_source()) as archive:
             archive.extractall(shop / "source", filter="data")
         (source,) = (shop / "source").glob("*/vendor/llama.cpp")
         made, log = shop / "build", PEERS / "build.log"

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+SOURCES = CACHE / "hubserve/sources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +166,9 @@ def _fetch_collection(what: str, pattern: str, target: Path) -> Path:
     version = target / "VERSION"
     if version.exists() and version.read_text() == LLAMA_VERSION:
         return target
-    say(f"fetching {what} (77 MB of source)")
+    say(f"fetching {what}")
+    source = llama_source()
     with workshop(target.parent) as shop:
-        source = llama_source(shop)
         unpacked = shop / "unpacked"
         unpacked.mkdir()
         with tarfile.open(source) as archive:
@@ -183,11 +184,20 @@ def _fetch_collection(what: str, pattern: str, target: Path) -> Path:
     return target
 
 
-def llama_source(shop: Path) -> Path:
-    """The source archive of the llama-cpp-python that we use, and with it of llama.cpp."""
-    source = download(f"llama-cpp-python=={LLAMA_VERSION}", shop, source=True)
-    check(source, LLAMA_SHA256)
-    return source
+def llama_source() -> Path:
+    """The source archive of the llama-cpp-python that we use, and with it of llama.cpp.
+
+    It is kept: several scripts take something out of it.
+    """
+    target = SOURCES / f"llama_cpp_python-{LLAMA_VERSION}.tar.gz"
+    if target.exists() and sha256(target) == LLAMA_SHA256:
+        return target
+    say("fetching the source of llama.cpp (77 MB)")
+    with workshop(SOURCES) as shop:
+        source = download(f"llama-cpp-python=={LLAMA_VERSION}", shop, source=True)
+        check(source, LLAMA_SHA256)
+        source.replace(target)
+    return target
 
 
 @contextmanager

@@ -34,8 +34,8 @@ def peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     monkeypatch.setattr(bench_peers, "PEERS", tmp_path / "peers")
 
-    def source(shop: Path) -> Path:
-        path = shop / "source.tar.gz"
+    def source() -> Path:
+        path = tmp_path / "source.tar.gz"
         with tarfile.open(path, "w:gz") as archive:
             member = tarfile.TarInfo("llama_cpp_python-1/vendor/llama.cpp/CMakeLists.txt")
             archive.addfile(member, io.BytesIO())

@@ -39,6 +39,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shop.mkdir()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
     monkeypatch.setenv("PACKAGES", str(shop))
+    monkeypatch.setattr(fetch, "SOURCES", tmp_path / "sources")
     return shop
 
 
@@ -149,6 +150,20 @@ def test_vocabularies_come_with_their_texts_and_tokens(
     monkeypatch.setattr(fetch, "LLAMA_SHA256", hashed)
     target = fetch.fetch_vocabularies(tmp_path / "vocabularies")
     assert names(target) == ["VERSION", "some-1.gguf", "some-1.gguf.inp", "some-1.gguf.out"]
+
+
+def test_all_that_is_in_the_source_comes_out_of_one_download(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = f"llama-cpp-python=={fetch.LLAMA_VERSION}"
+    monkeypatch.setattr(fetch, "LLAMA_SHA256", put_source(packages / package))
+    fetch.fetch_templates(tmp_path / "templates")
+    fetch.fetch_vocabularies(tmp_path / "vocabularies")
+    assert (packages / "asked").read_text().split() == [package]
+    (kept,) = fetch.SOURCES.iterdir()
+    kept.write_bytes(b"damaged")
+    assert fetch.llama_source() == kept
+    assert (packages / "asked").read_text().split() == [package] * 2
 
 
 def test_the_templates_come_from_the_version_that_is_installed() -> None:
