@@ -30,10 +30,7 @@ def obtain(
     """
     store = ExportStore((config.cache_dir or default_folder()).absolute())
     try:
-        entries = (*raw.folder.glob("*"), *raw.folder.glob("*/*"))
-        paths = [path for path in entries if path.is_file()]
-        names = [path.relative_to(raw.folder).as_posix() for path in paths]
-        files = [raw.folder / name for name in checkpoint_files(names, raw.id)]
+        files = _files(raw)
         dtype = export_type(raw, files, config.export_type)
         name = raw.id.rpartition("/")[2].partition("@")[0]
         key = export_key(raw.folder, files, dtype, name)
@@ -60,6 +57,13 @@ def obtain(
     return store.file(export), export.notices
 
 
+def _files(raw: RawCheckpoint) -> list[Path]:
+    entries = (*raw.folder.glob("*"), *raw.folder.glob("*/*"))
+    paths = [path for path in entries if path.is_file()]
+    names = [path.relative_to(raw.folder).as_posix() for path in paths]
+    return [raw.folder / name for name in checkpoint_files(names, raw.id)]
+
+
 def export_type(raw: RawCheckpoint, files: list[Path], asked: str | None) -> str:
     """What was named with the model, or else for all, or else what fits its size."""
     if named := raw.wanted or asked:
@@ -81,6 +85,8 @@ def _export(
             doing=f"exporting {raw.id}",
             report=share,
         )
+        if export_key(raw.folder, _files(raw), dtype, name) != key:
+            raise ExportError("it was changed meanwhile; start again when it is complete.")
         notices = tuple(map(str, answer["warnings"]))
         export = Export(key, raw.id, dtype, file, path.stat().st_size, notices)
         store.add(export)

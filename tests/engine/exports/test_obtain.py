@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.checkpoints import checkpoint
@@ -13,6 +14,7 @@ from hubserve_engine.errors import ResolveError
 from hubserve_engine.exports import obtain as module
 from hubserve_engine.exports.obtain import export_type, obtain
 from hubserve_exporters.gguf.reader import open_gguf
+from hubserve_exporters.isolated.call import call
 
 
 class Made:
@@ -59,6 +61,23 @@ def test_it_is_made_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "call", lambda *_, **__: pytest.fail("it is there"))
     assert made() == file and made.told == []
     assert made(limit=0) == file
+
+
+def test_a_checkpoint_that_changes_meanwhile_is_not_kept(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def meanwhile(*arguments: Any, **options: Any) -> dict[str, Any]:
+        answer = call(*arguments, **options)
+        (made.folder / "generation_config.json").write_text('{"eos_token_id": 3}')
+        return answer
+
+    with monkeypatch.context() as context:
+        context.setattr(module, "call", meanwhile)
+        with pytest.raises(ResolveError, match="'o/Tiny' cannot be exported: it was changed"):
+            made()
+    assert made.files() == set()
+    made()
 
 
 def test_a_type_that_is_named_is_another_file(made: Made) -> None:
