@@ -25,6 +25,13 @@ class CardWarning(UserWarning):
     """A fact that the card leaves out, as nobody has told it."""
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses to merge mappings into others (`<<`), which can double them with every line."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Leaves it as it is."""
+
+
 def generate_model_card(
     base_model: str | None,
     recipe: Mapping[str, object],
@@ -69,13 +76,15 @@ def read_card(source: Path) -> dict[str, Any]:
     A card that is not there, or that cannot be read, says nothing.
     """
     path = source / "README.md" if source.is_dir() else source
+    if not path.is_file():
+        return {}
     try:
         with path.open("rb") as file:
             text = file.read(_LONGEST_CARD).decode("utf-8", "replace")
         found = _HEADING.match(text)
         if found is None or len(re.findall(r"[\[{]", found[1])) > _MOST_BRACKETS:
             return {}
-        heading = yaml.safe_load(found[1])
+        heading = yaml.load(found[1], _Loader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return {}
     if not isinstance(heading, dict):

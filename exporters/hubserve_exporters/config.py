@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, TypeGuard
 
 from hubserve_exporters.errors import ExportError
 
@@ -42,7 +42,7 @@ class Config:
     def number(self, key: str, default: float | None = None) -> float:
         """A number that is finite."""
         value = self._value(key, default)
-        if not _is_number(value):
+        if not is_number(value):
             raise self._wrong(key, value, "a number")
         return float(value)
 
@@ -69,7 +69,7 @@ class Config:
     def numbers(self, key: str, default: Sequence[float] | None = None) -> Sequence[float]:
         """A list of numbers."""
         values = self._list(key, default, (int, float), "a list of numbers")
-        if not all(_is_number(value) for value in values):
+        if not all(is_number(value) for value in values):
             raise self._wrong(key, values, "a list of numbers")
         return [float(value) for value in values]
 
@@ -110,7 +110,7 @@ class Config:
         return ExportError(f"{self._place}: {key!r} is {shown}; it has to be {wanted}.")
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number that a float can be."""
     try:
         return isinstance(value, int | float) and type(value) is not bool and isfinite(value)

@@ -5,11 +5,11 @@ Keys: gguf-py/gguf/constants.py of llama.cpp (llama-cpp-python 0.3.36).
 """
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 from hubserve_exporters.card import read_card
 from hubserve_exporters.checkpoint import Checkpoint
+from hubserve_exporters.config import is_number
 from hubserve_exporters.gguf.writer import Value
 
 _SNAPSHOTS = "snapshots"
@@ -52,7 +52,8 @@ def general_metadata(
         keys["general.organization"] = owner
     if parameters:
         keys["general.size_label"] = size_label(parameters)
-    card = read_card(checkpoint.folder)
+    readme = checkpoint.file("README.md")
+    card = read_card(readme) if readme else {}
     keys |= {
         key: card[field] for field, key in _LICENSE.items() if isinstance(card.get(field), str)
     }
@@ -106,9 +107,7 @@ def _sampling(generation: Mapping[str, Any]) -> dict[str, Value]:
     keys: dict[str, Value] = {}
     for field, (key, least, most) in _SAMPLING.items():
         value = generation.get(field)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        if isfinite(value) and least <= value <= most:
+        if is_number(value) and least <= value <= most:
             keys[f"general.sampling.{key}"] = float(value)
     top_k = generation.get("top_k")
     if type(top_k) is int and 0 <= top_k <= _MOST_TOP_K:

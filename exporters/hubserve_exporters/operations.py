@@ -92,21 +92,21 @@ class Reorder(Operation):
     axis: int = 0
 
     def forward(self, tensors: Tensors) -> list[Tensor]:
-        order = self._order(self.groups, self.repeats)
-        return [self._move(tensor, order) for tensor in tensors]
+        return [self._move(tensor, self.groups, self.repeats) for tensor in tensors]
 
     def inverse(self, tensors: Tensors) -> list[Tensor]:
-        order = self._order(self.repeats, self.groups)
-        return [self._move(tensor, order) for tensor in tensors]
+        return [self._move(tensor, self.repeats, self.groups) for tensor in tensors]
 
     def _order(self, outer: int, inner: int) -> Index:
         moved = np.arange(outer * inner * self.size).reshape(outer, inner, self.size)
         kept = np.arange(self.start)
         return np.concatenate([kept, self.start + moved.swapaxes(0, 1).reshape(-1)])
 
-    def _move(self, tensor: Tensor, order: Index) -> Tensor:
-        if tensor.shape[self.axis] != len(order):
-            raise ExportError(f"it has the shape {tensor.shape}, not {len(order)} to reorder")
+    def _move(self, tensor: Tensor, outer: int, inner: int) -> Tensor:
+        length = self.start + outer * inner * self.size
+        if tensor.shape[self.axis] != length:
+            raise ExportError(f"it has the shape {tensor.shape}, not {length} to reorder")
+        order = self._order(outer, inner)
         if self.axis == 0:
             return _take_rows(tensor, order)
         return _each(tensor, lambda rows: rows[..., order])

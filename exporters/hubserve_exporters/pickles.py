@@ -5,16 +5,25 @@ a version whose known holes in that mode are closed.
 """
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hubserve_exporters.checkpoint import INDEX, WEIGHTS, Checkpoint, open_checkpoint
+from hubserve_exporters.checkpoint import (
+    INDEX,
+    MAX_TEXT_BYTES,
+    WEIGHTS,
+    Checkpoint,
+    open_checkpoint,
+)
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.isolated.call import call
+from hubserve_exporters.vocab.files import MORE_TEMPLATES
 
 _PATTERNS = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
+_OTHERS = (".json", ".jinja", ".txt", ".model", ".md")
 
 
 @contextmanager
@@ -34,18 +43,27 @@ def opened(
         return
     with tempfile.TemporaryDirectory(prefix="hubserve-") as name:
         copy = Path(name)
-        _copy_others(checkpoint.folder, copy)
+        _copy_others(checkpoint, copy)
         files = [path for pickled in pickles if (path := checkpoint.file(pickled.name))]
         arguments = {"files": list(map(str, files)), "target": str(copy / WEIGHTS)}
         call("unpickling", arguments, doing=f"reading {pickles[0].name}")
         yield open_checkpoint(copy)
 
 
-def _copy_others(folder: Path, copy: Path) -> None:
+def _copy_others(checkpoint: Checkpoint, copy: Path) -> None:
     """Copies all small files; what they are is looked at when they are read."""
-    for path in folder.iterdir():
-        if path.is_file() and path.suffix in (".json", ".jinja", ".txt", ".model", ".md"):
-            try:
-                (copy / path.name).write_bytes(path.read_bytes())
-            except OSError as error:
-                raise ExportError(f"{path} cannot be copied: {error.strerror}.") from error
+    templates = sorted((checkpoint.folder / MORE_TEMPLATES).glob("*.jinja"))
+    for path in (*checkpoint.folder.iterdir(), *templates):
+        if path.suffix not in _OTHERS or not path.is_file():
+            continue
+        name = path.relative_to(checkpoint.folder)
+        real = checkpoint.file(str(name))
+        if real is None:
+            continue
+        if real.stat().st_size > MAX_TEXT_BYTES:
+            raise ExportError(f"{name} is larger than {MAX_TEXT_BYTES >> 20} MiB.")
+        try:
+            (copy / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(real, copy / name)
+        except OSError as error:
+            raise ExportError(f"{path} cannot be copied: {error.strerror}.") from error

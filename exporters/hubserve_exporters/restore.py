@@ -54,6 +54,7 @@ def restore_checkpoint(
             aside.mkdir(parents=True)
             files = _files(reader, source)
             for name, data in files.items():
+                (aside / name).parent.mkdir(exist_ok=True)
                 (aside / name).write_bytes(data)
             _write_weights(aside / WEIGHTS, reader, source, report)
             aside.rename(target)

@@ -7,12 +7,14 @@ llama.cpp ignores keys that it does not know. There are, below `hubserve.`:
     hubserve.keep_mtp            whether layers that guess further tokens were kept
     hubserve.tensors             JSON: type and shape of every tensor, by its name there; deflated
     hubserve.dropped             the names of those that were left out on purpose
-    hubserve.file.NAME           the small files beside the weights, deflated
+    hubserve.file.NAME           the small files beside the weights, and the templates that have a
+                                 folder of their own, deflated
     hubserve.missing             the names of those that were too large for that
     hubserve.ledger.TENSOR...    see `ledger`
 """
 
 import json
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +27,8 @@ from hubserve_exporters.config import Config, merged
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf.metadata import Metadata
 from hubserve_exporters.gguf.writer import Value
+from hubserve_exporters.safetensors_file import numpy_dtype
+from hubserve_exporters.vocab.files import MORE_TEMPLATES
 
 FORMAT = 1
 PREFIX = "hubserve."
@@ -42,9 +46,12 @@ FILES = (
     "merges.txt",
 )
 """Kept byte for byte, in this order, as long as they fit."""
+_TEMPLATE = re.compile(rf"{MORE_TEMPLATES}/[A-Za-z0-9_][A-Za-z0-9_.-]*\.jinja")
+"""Likewise, whatever they are called; the key has the name, so it is plain."""
 MAX_KEPT_BYTES = 2**24
 """All files together, deflated: gemma's tokenizer, about the largest, takes 7 MB."""
 _MAX_INFLATED = 2**27
+_DAMAGE = (KeyError, ValueError, TypeError, AttributeError, RecursionError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +89,15 @@ def source_metadata(checkpoint: Checkpoint, source: Source) -> dict[str, Value]:
         f"{PREFIX}keep_mtp": source.keep_mtp,
         f"{PREFIX}tensors": _deflate(json.dumps(listed).encode()),
     }
-    if source.dropped:
-        keys[f"{PREFIX}dropped"] = source.dropped
+    more = sorted((checkpoint.folder / MORE_TEMPLATES).glob("*.jinja"))
+    templates = [path.relative_to(checkpoint.folder).as_posix() for path in more]
+    odd = [name for name in templates if not _TEMPLATE.fullmatch(name)]
+    if dropped := (*source.dropped, *odd):
+        keys[f"{PREFIX}dropped"] = dropped
     left = MAX_KEPT_BYTES
     missing = []
-    for name in FILES:
-        if (path := checkpoint.file(name)) is None:
+    for name in (*FILES, *templates):
+        if name in odd or (path := checkpoint.file(name)) is None:
             continue
         packed = _deflate(path.read_bytes()) if path.stat().st_size <= MAX_TEXT_BYTES else None
         if packed is not None and packed.size <= left:
@@ -115,16 +125,15 @@ def read_source(metadata: Metadata) -> Source:
     try:
         listed = json.loads(_inflate(metadata, f"{PREFIX}tensors"))
         tensors = {
-            str(name): SourceTensor(str(dtype), tuple(map(int, shape)))
-            for name, (dtype, shape) in listed.items()
+            str(name): _source_tensor(dtype, shape) for name, (dtype, shape) in listed.items()
         }
         files = {
-            name: _inflate(metadata, key)
-            for name in FILES
-            if (key := f"{PREFIX}file.{name}") in metadata
+            name: _inflate(metadata, f"{PREFIX}file.{name}")
+            for name in (*FILES, *_templates(metadata))
+            if f"{PREFIX}file.{name}" in metadata
         }
         json.loads(files["config.json"]).items()
-    except (KeyError, ValueError, TypeError, AttributeError, zlib.error) as error:
+    except _DAMAGE as error:
         raise ExportError(
             f"What the file remembers of its checkpoint is damaged: {error}."
         ) from error
@@ -136,6 +145,19 @@ def read_source(metadata: Metadata) -> Source:
         files,
         tuple(metadata.strings(f"{PREFIX}missing") or ()),
     )
+
+
+def _source_tensor(dtype: object, shape: object) -> SourceTensor:
+    numpy_dtype(str(dtype))
+    sizes = shape if isinstance(shape, list) else [shape]
+    if not all(type(size) is int and 0 < size < 2**31 for size in sizes):
+        raise ValueError(f"{str(shape)[:40]!r} is no shape")
+    return SourceTensor(str(dtype), tuple(map(int, sizes)))
+
+
+def _templates(metadata: Metadata) -> list[str]:
+    names = [key.removeprefix(f"{PREFIX}file.") for key in metadata]
+    return [name for name in names if _TEMPLATE.fullmatch(name)]
 
 
 def _deflate(data: bytes) -> NDArray[np.uint8]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from hubserve_exporters.architectures import find
 from hubserve_exporters.encoding import rounded, stored_dtype
+from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf_reader import GGUFReader
 from hubserve_exporters.ledger import corrected
 from hubserve_exporters.mapping import Group, map_tensors
@@ -30,7 +31,20 @@ def load_gguf_state_dict(path: str | os.PathLike[str]) -> dict[str, Array]:
 def restored(reader: GGUFReader, source: Source) -> Iterator[tuple[str, Array]]:
     """The tensors, one after another; see `load_gguf_state_dict`."""
     for group in groups_of(source):
-        yield from _undone(group, reader, source)
+        if missing := sorted(set(group.targets) - reader.tensors.keys()):
+            raise ExportError(
+                f"The file lacks {missing[0]!r}, of which {group.sources[0]!r} was made; export the"
+                " checkpoint again."
+            )
+        try:
+            for name, values in _undone(group, reader, source):
+                if values.shape != (shape := source.tensors[name].shape):
+                    raise ValueError(f"the shape {values.shape}, where it was {shape}")
+                yield name, values
+        except (ValueError, IndexError) as error:
+            raise ExportError(
+                f"What the file has of {group.sources[0]!r} is not what was written: {error}."
+            ) from error
 
 
 def groups_of(source: Source) -> tuple[Group, ...]:

@@ -1,5 +1,6 @@
 """Model cards: what is copied, what is left out, and what a text in them cannot do."""
 
+import os
 import warnings
 from pathlib import Path
 
@@ -23,6 +24,9 @@ widget: [{text: hi}]
 # Some model
 license: mit
 """
+MERGED = "".join(f"a{n + 1}: &a{n + 1} {{<<: [*a{n}, *a{n}]}}\n" for n in range(60))
+BOMB = f"---\na0: &a0 {{x: 1}}\n{MERGED}---\n"
+"""Each line is twice as long as the one before it, once it is merged."""
 RECIPE = {"Type": "q4_k_m", "Converter": "hubserve 0.1.0"}
 RESULTS = {"structure": "as the format has it", "tokenizer": "500 texts | the same"}
 
@@ -79,6 +83,7 @@ def test_a_folder_is_no_base_model(tmp_path: Path, base: str | None) -> None:
         f"---\n{'[' * 290}\n---\n",
         f"---\n{'[' * 60000}\n---\n",
         f"---\n{'- ' * 2000}\n---\n",
+        BOMB,
         "---\nlicense: !!python/object/apply:os.system ['touch owned']\n---\n",
     ],
 )
@@ -93,6 +98,8 @@ def test_what_nobody_says_is_left_out_with_a_warning(tmp_path: Path, text: str) 
 
 def test_a_card_that_is_not_there_says_nothing(tmp_path: Path) -> None:
     assert read_card(tmp_path) == read_card(tmp_path / "x") == {}
+    os.mkfifo(tmp_path / "README.md")
+    assert read_card(tmp_path) == {}
 
 
 @given(st.text(), st.text(max_size=30), st.text(max_size=30))

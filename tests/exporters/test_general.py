@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hubserve_exporters.checkpoint import open_checkpoint
+from hubserve_exporters.errors import ExportError
 from hubserve_exporters.general import general_metadata, repository, size_label
 
 CARD = """---
@@ -59,6 +60,15 @@ def test_without_a_card_nothing_is_made_up(card: str, tmp_path: Path) -> None:
     assert found.keys() == {"general.type", "general.name", "general.size_label"}
 
 
+def test_a_card_elsewhere_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text(CARD)
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "README.md").symlink_to(tmp_path / "notes")
+    with pytest.raises(ExportError, match="outside of the checkpoint"):
+        general(folder)
+
+
 def test_a_folder_of_the_hubs_cache_tells_the_repository(tmp_path: Path) -> None:
     found = general(tmp_path / "models--an-owner--a-repo/snapshots/0123abcd")
     assert (found["general.name"], found["general.organization"]) == ("a-repo", "an-owner")
@@ -99,6 +109,7 @@ def test_what_the_makers_recommend_is_kept(tmp_path: Path) -> None:
         {"temperature": "hot", "top_p": 7, "top_k": -1, "min_p": None},
         {"temperature": 1e999, "top_k": 2.5, "repetition_penalty": 0},
         {"top_k": 2**31, "top_p": True},
+        {"temperature": 10**400, "min_p": -(10**400)},
     ],
 )
 def test_settings_that_say_nothing_are_left_out(generation: object, tmp_path: Path) -> None:

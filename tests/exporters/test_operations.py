@@ -140,6 +140,7 @@ def test_arithmetic_comes_back_but_for_rounding(values: list[float]) -> None:
     [
         (Permute(4), [(20, 3)], "20 rows do not divide into 8 halves of heads"),
         (Reorder(2, 3, 4), [(25,)], "not 24 to reorder"),
+        (Reorder(2**20, 2**20, 2**20), [(25,)], f"not {2**60} to reorder"),
         (Stack(), [(4, 3), (3, 4)], "not all have the shape"),
         (Split(2, axis=-2), [(3, 7, 5)], "7 rows do not divide into 2 parts"),
         (Squeeze(1), [(6, 2, 4)], "dimension 1 has to be 1"),

@@ -41,6 +41,19 @@ def test_the_weights_are_the_same(folder: Path, tmp_path: Path) -> None:
         assert all(np.array_equal(a.tensor(name), b.tensor(name)) for name in a.tensors)
 
 
+def test_the_other_files_come_along_unless_they_lead_out(folder: Path, tmp_path: Path) -> None:
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates/tool.jinja").write_text("A tool.")
+    export(folder, tmp_path / "a.gguf")
+    with GGUFReader(tmp_path / "a.gguf") as reader:
+        kept = [key for key in reader.metadata if key.startswith("hubserve.file.")]
+    assert "hubserve.file.additional_chat_templates/tool.jinja" in kept
+    (tmp_path / "secret").write_text("{}")
+    (folder / "special_tokens_map.json").symlink_to(tmp_path / "secret")
+    with pytest.raises(ExportError, match="outside of the checkpoint"):
+        export(folder, tmp_path / "b.gguf")
+
+
 def test_nobody_gets_them_who_does_not_ask(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="a pickle, which can hold code"):
         export(folder, tmp_path / "a.gguf", allow=False)

@@ -1,5 +1,6 @@
 """A checkpoint, exported and restored, is the checkpoint."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -100,5 +101,33 @@ def test_a_damaged_file_leaves_no_folder(file: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.gguf"
     damaged.write_bytes(file.read_bytes()[:-64])
     with pytest.raises(GGUFError, match="not downloaded to the end"):
+        restore_checkpoint(damaged, tmp_path / "restored")
+    assert [path.name for path in tmp_path.iterdir()] == ["damaged.gguf"]
+
+
+def test_templates_of_several_names_come_back(tmp_path: Path) -> None:
+    folder = shutil.copytree(checkpoint("llama"), tmp_path / "checkpoint")
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates/tool_use.jinja").write_text("A tool.")
+    config = GGUFExportConfig(tmp_path / "it.gguf", tokenizer="none", check="none")
+    export_gguf(folder, config)
+    restore_checkpoint(config.out_path, tmp_path / "restored")
+    found = tmp_path / "restored/additional_chat_templates/tool_use.jinja"
+    assert found.read_text() == "A tool."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b"blk.0.attn_q.weight", b"blk.0.attn_x.weight", "lacks 'blk.0.attn_q.weight'"),
+        (b"hubserve.architecture", b"hubserve.architectura", "The architecture '' cannot be"),
+    ],
+)
+def test_what_is_not_as_it_was_written_is_a_sentence(
+    file: Path, tmp_path: Path, old: bytes, new: bytes, said: str
+) -> None:
+    damaged = tmp_path / "damaged.gguf"
+    damaged.write_bytes(file.read_bytes().replace(old, new))
+    with pytest.raises(ExportError, match=said):
         restore_checkpoint(damaged, tmp_path / "restored")
     assert [path.name for path in tmp_path.iterdir()] == ["damaged.gguf"]

@@ -1,6 +1,7 @@
 """What a file remembers of its checkpoint."""
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ def keys(folder: Path) -> dict[str, Value]:
     return source_metadata(open_checkpoint(folder), SOURCE)
 
 
+def deflated(data: bytes) -> Any:
+    return np.frombuffer(zlib.compress(data), np.uint8)
+
+
 def test_all_of_it_comes_back(folder: Path) -> None:
     found = read_source(as_read(keys(folder)))
     assert found.tensors == SOURCE.tensors
@@ -59,6 +64,10 @@ def test_files_that_are_too_large_are_named(folder: Path) -> None:
         ({"hubserve.tensors": "text"}, "damaged"),
         ({"hubserve.tensors": np.zeros(5, np.uint8)}, "damaged"),
         ({"hubserve.file.config.json": np.zeros(5, np.uint8)}, "damaged"),
+        ({"hubserve.file.config.json": deflated(b"[" * 100_000)}, "damaged"),
+        ({"hubserve.tensors": deflated(b'{"a": ["BF17", [2]]}')}, "damaged"),
+        ({"hubserve.tensors": deflated(b'{"a": ["BF16", [-2]]}')}, "damaged"),
+        ({"hubserve.tensors": deflated(b'{"a": ["BF16", "2"]}')}, "damaged"),
     ],
 )
 def test_damage_is_told(changed: dict[str, Any], message: str, folder: Path) -> None:
@@ -67,11 +76,26 @@ def test_damage_is_told(changed: dict[str, Any], message: str, folder: Path) -> 
 
 
 def test_a_bomb_is_not_inflated(folder: Path) -> None:
-    import zlib
-
-    bomb = np.frombuffer(zlib.compress(bytes(2**28)), np.uint8)
+    bomb = deflated(bytes(2**28))
     with pytest.raises(ExportError, match="longer than 128 MiB"):
         read_source(as_read({**keys(folder), "hubserve.file.config.json": bomb}))
+
+
+def test_templates_with_a_folder_are_kept_and_lead_nowhere_else(folder: Path) -> None:
+    templates = folder / "additional_chat_templates"
+    templates.mkdir()
+    for name in ("tool use.jinja", "rag.jinja"):
+        (templates / name).write_text(name)
+    made = keys(folder)
+    assert made["hubserve.dropped"] == (
+        "model.visual.x",
+        "additional_chat_templates/tool use.jinja",
+    )
+    made["hubserve.file.additional_chat_templates/../../x.jinja"] = deflated(b"x")
+    made["hubserve.file.owned"] = deflated(b"x")
+    assert read_source(as_read(made)).files.keys() == {
+        *("config.json", "tokenizer.json", "additional_chat_templates/rag.jinja")
+    }
 
 
 def test_configurations_are_json(folder: Path) -> None:

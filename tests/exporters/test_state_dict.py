@@ -1,5 +1,6 @@
 """Every bit of a checkpoint comes back out of the file that was made of it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,16 @@ from safetensors.numpy import load_file, save_file
 from tests.support.checkpoints import checkpoint, make
 from tests.support.gguf_builder import write_gguf
 
-from hubserve_exporters import ExportError, GGUFExportConfig, export_gguf, load_gguf_state_dict
+from hubserve_exporters import (
+    ExportError,
+    GGUFExportConfig,
+    GGUFReader,
+    export_gguf,
+    load_gguf_state_dict,
+)
 from hubserve_exporters.checkpoint import WEIGHTS
+from hubserve_exporters.source import SourceTensor, read_source
+from hubserve_exporters.state_dict import restored
 from hubserve_exporters.tensor import Array
 
 
@@ -74,3 +83,14 @@ def test_a_tied_output_is_not_there(tmp_path: Path) -> None:
 def test_a_file_from_elsewhere_cannot_be_undone(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="only what `hubserve export` wrote"):
         load_gguf_state_dict(write_gguf(tmp_path / "it.gguf"))
+
+
+def test_a_tensor_of_another_shape_than_it_had_is_refused(tmp_path: Path) -> None:
+    config = GGUFExportConfig(tmp_path / "it.gguf", tokenizer="none", check="none")
+    export_gguf(checkpoint("llama"), config)
+    with GGUFReader(config.out_path) as reader:
+        source = read_source(reader.metadata)
+        for name, shape in (("model.norm.weight", (32, 2)), ("lm_head.weight", (64, 288))):
+            other = {**source.tensors, name: SourceTensor("F32", shape)}
+            with pytest.raises(ExportError, match=f"{name!r} is not what was written: the shape"):
+                dict(restored(reader, replace(source, tensors=other)))

@@ -4,6 +4,7 @@ transformers puts them together in the same way (5.22, `PreTrainedTokenizerBase.
 tokenizer.json first, then what the other files have beyond it.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from hubserve_exporters.errors import ExportError
 from .files import TOKENIZER, TOKENIZER_CONFIG, JsonObject, TokenizerFiles
 
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_ID = re.compile(r"[0-9]{1,10}")
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
 
 
@@ -84,7 +86,7 @@ def _elsewhere(files: TokenizerFiles) -> Iterator[AddedToken]:
     if not isinstance(decoder, dict):
         raise ExportError(f"{TOKENIZER_CONFIG}: 'added_tokens_decoder' is not an object.")
     for id, entry in decoder.items():
-        if not isinstance(entry, dict) or not id.isdecimal():
+        if not isinstance(entry, dict) or not _ID.fullmatch(id):
             raise ExportError(
                 f"{TOKENIZER_CONFIG}: 'added_tokens_decoder' has {id!r}: {entry!r:.60}; an id"
                 " has to stand before each token."

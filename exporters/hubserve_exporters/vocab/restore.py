@@ -6,6 +6,7 @@ each way to cut a piece in two, in the order of scores.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ from .vocabulary import SPACE
 
 _KEY = "tokenizer.ggml."
 _TEMPLATE = "tokenizer.chat_template"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _NAMES = {
     "bos_token": "bos_token_id",
     "eos_token": "eos_token_id",
@@ -58,6 +60,8 @@ def tokenizer_files(metadata: Metadata) -> dict[str, bytes]:
     for key in metadata:
         if key.startswith(_TEMPLATE) and isinstance(text := metadata[key], str):
             name = key.removeprefix(_TEMPLATE).removeprefix(".") or DEFAULT_TEMPLATE
+            if not _NAME.fullmatch(name):
+                raise ExportError(f"The file's chat template {name!r} cannot be a file's name.")
             path = CHAT_TEMPLATE if name == DEFAULT_TEMPLATE else f"{MORE_TEMPLATES}/{name}.jinja"
             files[path] = text.encode()
     return files
@@ -137,6 +141,8 @@ def _pieces(
     }
     prefix = metadata.flag(f"{_KEY}add_space_prefix")
     unknown = ids["unknown"] or 0
+    if unknown >= len(tokens):
+        raise ExportError(f"The file's unknown token is {unknown}, of {len(tokens)}.")
     # There is one of that type. Many files have it as a control token, and padding as unknown.
     kinds: list[PieceType] = [
         PieceType.UNUSED if type is PieceType.UNKNOWN else type for type in types

@@ -98,7 +98,8 @@ def export(
     check: Annotated[
         Literal["fast", "full", "none"],
         typer.Option(
-            help="fast: tokenizer and a decode in llama.cpp; full: the logits of transformers, too."
+            help="fast: tokenizer, chat template and a decode in llama.cpp; full: the logits of"
+            " transformers, too."
         ),
     ] = "fast",
     push: Annotated[
@@ -193,7 +194,7 @@ def _push(
         pushed = publish(repo, raw, config, done, private=private)
     except StartError as error:
         raise StartError(f"{done.files[0]} is made, but not published: {error.message}") from error
-    for warning in pushed.warnings:
-        print(f"  Note: {warning}")
+    for line in notes((), pushed.warnings):
+        print(line)
     seen = "private" if pushed.private else "public"
     print(f"{pushed.url} ({seen}): {', '.join(pushed.files)}")

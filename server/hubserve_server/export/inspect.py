@@ -43,7 +43,7 @@ def inspect(
                 print(line)
             print()
             for key in reader.metadata:
-                print(f"  {key} = {_text(reader.metadata[key])}")
+                print(f"  {printable(key, _LONGEST)} = {_text(reader.metadata[key])}")
             if tensors:
                 print()
                 for info in reader.tensors.values():

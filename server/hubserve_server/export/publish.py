@@ -13,6 +13,7 @@ from hubserve_engine.catalog import RawCheckpoint
 from hubserve_engine.units import size_text
 from hubserve_exporters import Exported, GGUFExportConfig
 from hubserve_exporters.card import CardWarning, generate_model_card
+from hubserve_exporters.checkpoint import open_checkpoint
 from hubserve_exporters.hub import push_to_hub
 from hubserve_server.export.explained import explained
 
@@ -44,8 +45,13 @@ def publish(
     beside = done.files[0].parent
     with explained(), tempfile.TemporaryDirectory(dir=beside, prefix=".push-") as name:
         folder = Path(name)
-        for file in (*done.files, *raw.folder.glob("LICENSE*"), *raw.folder.glob("NOTICE*")):
+        for file in done.files:
             _place(file, folder / file.name)
+        source = open_checkpoint(raw.folder)
+        for path in (*raw.folder.glob("LICENSE*"), *raw.folder.glob("NOTICE*")):
+            # One that leads out of the checkpoint is refused: nobody publishes that unawares.
+            if path.is_file() and (real := source.file(path.name)):
+                _place(real, folder / path.name)
         pushed = push_to_hub(folder, repo, card, private)
     return Published(pushed.url, pushed.files, pushed.private, said)
 

@@ -7,6 +7,7 @@ import typer
 
 from hubserve_server.export.bar import bar
 from hubserve_server.export.explained import explained
+from hubserve_server.export.summary import notes
 
 
 def restore(
@@ -24,6 +25,6 @@ def restore(
         with bar("Writing ", "Finishing") as report:
             done = restore_checkpoint(file, out, report)
     print(f"{done.folder}: {done.tensors} tensors, {', '.join(done.files)}")
-    for note in done.notes:
-        print(f"  Note: {note}")
+    for line in notes((), done.notes):
+        print(line)
     return 0

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hubserve_engine.units import size_text
 
 _BAR = 24
+_LONGEST = 2000
 
 
 def histogram(types: Mapping[str, tuple[int, int]]) -> Iterator[str]:
@@ -21,7 +22,7 @@ def notes(checked: Sequence[str], warnings: Sequence[str]) -> Iterator[str]:
     if checked:
         yield f"  Checked: {', '.join(checked)}"
     for warning in warnings:
-        yield f"  Note: {warning}"
+        yield f"  Note: {printable(warning, _LONGEST)}"
 
 
 def printable(text: str, longest: int) -> str:

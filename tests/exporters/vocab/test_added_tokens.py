@@ -58,6 +58,7 @@ def test_two_texts_for_one_id_are_refused() -> None:
         TokenizerFiles(tokenizer_config={"added_tokens_decoder": ["<a>"]}),
         TokenizerFiles(tokenizer_config={"added_tokens_decoder": {"one": {"content": "<a>"}}}),
         TokenizerFiles(tokenizer_config={"added_tokens_decoder": {"1": "<a>"}}),
+        TokenizerFiles(tokenizer_config={"added_tokens_decoder": {"9" * 5000: {"content": "<a>"}}}),
         TokenizerFiles(added_tokens={"<a>": "1"}),
     ],
 )

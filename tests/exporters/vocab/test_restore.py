@@ -21,6 +21,7 @@ from tokenizers import Tokenizer
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.vocab.corpus import corpus
+from hubserve_exporters.vocab.metadata import tokenizer_metadata
 from hubserve_exporters.vocab.patterns import SPLITTINGS
 from hubserve_exporters.vocab.restore import tokenizer_files
 
@@ -106,6 +107,15 @@ def test_templates_become_files(tmp_path: Path) -> None:
         ({"model": "llama", "tokens": ["a"]}, "no score for each"),
         ({"model": "gpt2", "tokens": ["a"], "token_type": np.array([1, 1])}, "types of 2"),
         ({"model": "gpt2", "tokens": ["a"], "token_type": np.array([9])}, "9 is not a valid"),
+        (
+            {
+                "model": "llama",
+                "tokens": ["a"],
+                "scores": np.array([0], np.float32),
+                "unknown_token_id": 7,
+            },
+            "unknown token is 7",
+        ),
     ],
 )
 def test_what_cannot_be_made_is_refused(keys: dict[str, object], said: str, tmp_path: Path) -> None:
@@ -114,3 +124,12 @@ def test_what_cannot_be_made_is_refused(keys: dict[str, object], said: str, tmp_
     with pytest.raises(ExportError) as raised:
         restore(tmp_path / "v.gguf")
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["/../../x", "../x", ".x", "a/b", "a\0b"])
+def test_a_template_is_no_path(name: str, tmp_path: Path) -> None:
+    checkpoint = folder(tmp_path, tokenizer=byte_level(), tokenizer_config={"eos_token": CONTROL})
+    keys = dict(tokenizer_metadata(checkpoint, 500).keys)
+    write_vocabulary(tmp_path / "v.gguf", keys | {f"tokenizer.chat_template.{name}": "x"})
+    with pytest.raises(ExportError, match="cannot be a file's name"):
+        restore(tmp_path / "v.gguf")

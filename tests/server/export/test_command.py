@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
+from safetensors.numpy import load_file, save_file
 from tests.support.checkpoints import checkpoint
-from tests.support.gguf_builder import write_gguf
+from tests.support.gguf_builder import Value, write_gguf
 from tests.support.hub_repo import Repo
 from tests.support.hub_server import HubServer
 
@@ -157,7 +158,12 @@ def test_what_is_no_checkpoint_is_one_line(hubserve: Program, tmp_path: Path) ->
 
 
 def test_a_text_in_a_file_does_nothing_to_the_terminal(hubserve: Program, tmp_path: Path) -> None:
-    write_gguf(tmp_path / "b.gguf", {"general.name": "\x1b[2Jx\ny" + "z" * 5000, "n": [1] * 99})
+    values: dict[str, Value] = {
+        "general.name": "\x1b[2Jx\ny" + "z" * 5000,
+        "n": [1] * 99,
+        "a\x1b[2Jb": 1,
+    }
+    write_gguf(tmp_path / "b.gguf", values)
     assert hubserve("inspect", tmp_path / "b.gguf") == 0
     assert "\x1b" not in hubserve.out and "general.name = ·[2Jx·yzzz" in hubserve.out
     assert max(map(len, hubserve.out.splitlines())) < 200
@@ -193,3 +199,24 @@ def test_from_the_hub_and_back(hubserve: Program, server: HubServer) -> None:
     assert "is public, and the model was to be private" in hubserve.refused(
         "push", ".", "owner/Again"
     )
+
+
+def test_a_licence_from_elsewhere_is_not_published(
+    hubserve: Program, server: HubServer, tiny: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tiny / "LICENSE").unlink()
+    (tiny / "LICENSE").symlink_to(tmp_path / "secret")
+    said = hubserve.refused("export", tiny, "--check", "none", "--push", "owner/Tiny-GGUF")
+    assert "is made, but not published: " in said and "outside of the checkpoint" in said
+    assert "owner/Tiny-GGUF" not in server.repos
+    assert [path.name for path in hubserve.folder.iterdir()] == ["Tiny-Llama-F32.gguf"]
+
+
+def test_a_name_out_of_a_file_does_nothing_to_the_terminal(hubserve: Program, tiny: Path) -> None:
+    weights = load_file(tiny / "model.safetensors")
+    weights["model.visual.\x1b[2J"] = weights["model.norm.weight"]
+    save_file(weights, tiny / "model.safetensors")
+    assert hubserve("export", tiny, "--check", "none") == 0
+    assert hubserve("restore", "Tiny-Llama-F32.gguf", "-o", "back") == 0
+    assert "The export left out model.visual.·[2J" in hubserve.out and "\x1b" not in hubserve.out
