@@ -11,26 +11,32 @@ from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.parity import check_logits, check_run
 from hubserve_exporters.vocab.compare import check_tokenizers
 from hubserve_exporters.vocab.corpus import corpus
+from hubserve_exporters.vocab.templates import check_templates
 
 
-def check(files: Sequence[Path], checkpoint: Checkpoint, level: CheckLevel) -> list[str]:
+def check(
+    files: Sequence[Path], checkpoint: Checkpoint, level: CheckLevel, *, known_error: float = 0
+) -> list[str]:
     """What was checked, as the user is told. Raises ExportError if something is wrong.
 
     `files` are the parts of the model, the first one first; they have the names that they are to
     have, in a folder where nobody looks for them yet. "none" reads them by the format alone, "fast"
-    compares the tokenizer with the checkpoint's and runs a few tokens, "full" compares the logits
-    with those of transformers, too.
+    compares the tokenizer with the checkpoint's, renders the chat templates and runs a few tokens,
+    "full" compares the logits with those of transformers, too: see `Architecture.known_error`.
     """
     has_weights = _check_structure(files)
     checked = ["structure"]
     if level != "none" and _has_tokens(files[0]):
         check_tokenizers(files[0], checkpoint)
         checked.append(f"tokens of {len(corpus())} texts")
+        with open_gguf(files[0]) as file:
+            if check_templates(file.metadata):
+                checked.append("the chat template")
     if level != "none" and has_weights:
         check_run(files)
         checked.append("a decode in llama.cpp")
     if level == "full" and has_weights:
-        checked.append(check_logits(files, checkpoint))
+        checked.append(check_logits(files, checkpoint, known_error=known_error))
     return checked
 
 

@@ -69,11 +69,15 @@ def export_gguf(
                 files = _write_quantized(plan, config, scheme, folder, report)
             else:
                 files = _write(_parts(plan, config), folder, report)
-            checked = check(files, source, config.check)
+            known_error = plan.mapped.architecture.known_error
+            checked = check(files, source, config.check, known_error=known_error)
             size = sum(path.stat().st_size for path in files)
             types = _types(files)
             target = config.out_path.parent
-            final = [path.replace(target / path.name) for path in files]
+            final = [target / path.name for path in files]
+            # The first part comes last: it is the one that is opened, and asks for the others.
+            for path, place in zip(reversed(files), reversed(final), strict=True):
+                path.replace(place)
     _sync_folder(target)
     return Exported(
         tuple(final),

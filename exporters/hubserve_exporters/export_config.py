@@ -15,8 +15,8 @@ class GGUFExportConfig:
     """`out_path` ends in .gguf; a file that is there is replaced.
 
     `dtype` is a tensor type or a scheme of `quantize`, in any case, or "auto": what most of the
-    checkpoint has. `importance` is a file of llama-imatrix, for schemes. `architecture` replaces
-    the class that config.json names, `name` what the model is called. `tokenizer` "none" leaves the
+    checkpoint has. `architecture` replaces the class that config.json names, `name` what the model
+    is called. `importance` is a file of llama-imatrix, for schemes. `tokenizer` "none" leaves the
     vocabulary out, so that tokens have numbers only. `pre` names the pre-tokenizer where it cannot
     be told. `split_max_size` is in bytes: a larger file is written in parts. `keep_mtp` keeps the
     layers that guess further tokens. `strict` refuses what is suspicious in a chat template, which
@@ -26,9 +26,9 @@ class GGUFExportConfig:
 
     out_path: Path
     dtype: str = AUTO
-    importance: Path | None = None
     architecture: str | None = None
     name: str | None = None
+    importance: Path | None = None
     tokenizer: Literal["auto", "none"] = "auto"
     pre: str | None = None
     split_max_size: int | None = None

@@ -24,12 +24,14 @@ _SHORTEST = 48
 _BEYOND = 17
 """So many tokens are read beyond a window or a context, as they are where it begins to matter."""
 _KEPT = 16
-_LIMITS = {TensorType.F32: 1e-6, TensorType.F16: 2e-4, TensorType.BF16: 3e-3}
+_LIMITS = {TensorType.F32: 1e-6, TensorType.F16: 2e-3, TensorType.BF16: 3e-3}
 _QUANTIZED = 0.1
 """What is allowed, as the mean square of the difference over the variance of the logits. llama.cpp
 rounds the inputs of a matrix to the matrix's own type, so these grow as the type gets coarser.
 SmolLM2-135M, of 30 layers, has 3e-11 in 32 bits, 2e-5 in F16, 4e-4 in BF16, 1e-2 in Q8_0, and
-4e-2 in Q4_K_M; rows in another order, or a window that is not there, make 2e-2 to 1."""
+4e-2 in Q4_K_M; rows in another order, or a window that is not there, make 2e-2 to 1. Where a state
+goes from token to token, what a router decided otherwise once is in all that follows: a tiny
+Qwen3.5 with experts has 3e-4 in F16."""
 
 
 def check_run(files: Sequence[Path]) -> None:
@@ -47,11 +49,11 @@ def check_run(files: Sequence[Path]) -> None:
         )
 
 
-def check_logits(files: Sequence[Path], checkpoint: Checkpoint) -> str:
+def check_logits(files: Sequence[Path], checkpoint: Checkpoint, *, known_error: float = 0) -> str:
     """Compares with transformers, beyond every window of the model; what was found, to show.
 
     A quantized file is compared with a model of the numbers that it holds. Raises ExportError where
-    the logits differ by more than rounding.
+    the logits differ by more than rounding, and more than `known_error`, in the same measure.
     """
     main, vocabulary = _main_type(files), checkpoint.config.positive("vocab_size")
     length = _length(checkpoint.config)
@@ -61,7 +63,7 @@ def check_logits(files: Sequence[Path], checkpoint: Checkpoint) -> str:
     expected = _by_transformers(
         checkpoint, tokens, keep, weights=files[0] if main not in _LIMITS else None
     )
-    limit = _LIMITS.get(main, _QUANTIZED)
+    limit = max(_LIMITS.get(main, _QUANTIZED), known_error)
     difference = _difference(found[:, : expected.shape[1]], expected[:, : found.shape[1]])
     if not difference.error <= limit:
         raise ExportError(

@@ -17,7 +17,10 @@ def export(folder: Path, out: Path, check: CheckLevel) -> Exported:
 
 @pytest.mark.parametrize(
     ("level", "looked_at"),
-    [("none", ["structure"]), ("fast", ["structure", "tokens of", "a decode in llama.cpp"])],
+    [
+        ("none", ["structure"]),
+        ("fast", ["structure", "tokens of", "the chat template", "a decode in llama.cpp"]),
+    ],
 )
 def test_what_was_looked_at_is_told(
     tmp_path: Path, level: CheckLevel, looked_at: list[str]

@@ -55,6 +55,16 @@ def test_the_file_says_what_is_in_it(tmp_path: Path) -> None:
         assert reader.tensor("output_norm.weight").dtype == np.float32
 
 
+def test_the_architecture_is_that_of_the_configuration_unless_one_is_named(
+    folder: Path, tmp_path: Path
+) -> None:
+    change_config(folder, architectures=["SomebodysLlama"])
+    with pytest.raises(ExportError, match="'SomebodysLlama' cannot be exported"):
+        export(folder, tmp_path / "it.gguf")
+    done = export(folder, tmp_path / "it.gguf", architecture="LlamaForCausalLM")
+    assert done.architecture == "llama"
+
+
 def test_progress_ends_at_all_of_it(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     config = GGUFExportConfig(tmp_path / "it.gguf", tokenizer="none", check="none")

@@ -331,9 +331,19 @@ def layers_below_zero(folder: Path) -> None:
     config(num_hidden_layers=-2)(folder)
 
 
-@case("The checkpoint lacks 'model.layers.2.")
+@case("'num_hidden_layers' is 2147483647; 4096 is the most")
 def layers_without_end(folder: Path) -> None:
     config(num_hidden_layers=2**31 - 1)(folder)
+
+
+@case("'num_hidden_layers' is 2147483647; 4096 is the most")
+def layers_of_two_kinds_without_end(folder: Path) -> None:
+    config(num_hidden_layers=2**31 - 1, architectures=["Qwen3_5ForCausalLM"])(folder)
+
+
+@case("The checkpoint lacks 'model.layers.2.")
+def more_layers_than_there_are(folder: Path) -> None:
+    config(num_hidden_layers=4096)(folder)
 
 
 @case("'num_attention_heads' is ")
@@ -406,6 +416,49 @@ def merges_that_are_numbers(folder: Path) -> None:
     edit(folder, "tokenizer.json", lambda t: t["model"].update(merges=[1, 2]))
 
 
+# Templates.
+
+
+def template(text: str) -> Harm:
+    def harm(folder: Path) -> None:
+        (folder / "chat_template.jinja").write_text(text)
+
+    return harm
+
+
+@case("reaches for '__class__', as attacks do")
+def a_template_that_breaks_out(folder: Path) -> None:
+    template("{{ ''.__class__.__mro__[1].__subclasses__() }}")(folder)
+
+
+@case("reaches for '__class__', as attacks do")
+def a_template_that_breaks_out_where_nobody_looks(folder: Path) -> None:
+    text = "{% set part = 'lass__' %}{{ messages|attr('__c' ~ part) }}"
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates/tool_use.jinja").write_text(text)
+
+
+@case("reaches for '__class__', as attacks do")
+def a_template_that_breaks_out_by_a_format(folder: Path) -> None:
+    template("{{ '{0.__class__}'.format(messages) }}")(folder)
+
+
+@case("makes more of a short chat than there is room for")
+def a_template_that_is_a_bomb(folder: Path) -> None:
+    template("{% set a = 'x' * 10**10 %}{{ a }}")(folder)
+
+
+@case("makes more of a short chat than there is room for")
+def a_template_that_writes_without_end(folder: Path) -> None:
+    line = "x" * 1000
+    template("{% for i in range(90000) %}" + line + "{% endfor %}")(folder)
+
+
+@case("makes more of a short chat than there is room for")
+def a_template_that_counts_without_end(folder: Path) -> None:
+    template("{% for i in range(10**12) %}{% endfor %}")(folder)
+
+
 @pytest.fixture
 def quiet_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A checkpoint to be spoilt, in a process that may take half a gigabyte more at most."""
@@ -433,11 +486,11 @@ def test_it_is_refused_in_a_sentence_and_leaves_nothing(
     assert not list(out.iterdir()) and not (tmp_path / "owned").exists()
 
 
-def test_a_template_is_kept_and_never_run(quiet_folder: Path, tmp_path: Path) -> None:
-    """Whoever serves the file renders it within limits; here it is text."""
-    bomb = "{% set a = 'x' * 10**10 %}{{ ''.__class__.__mro__[1].__subclasses__() }}"
+def test_a_template_that_does_no_harm_yet_is_told_of(quiet_folder: Path, tmp_path: Path) -> None:
+    """Whoever serves the file renders it within limits."""
+    bomb = "{% if messages|length > 99 %}{{ ''.__class__.__mro__[1].__subclasses__() }}{% endif %}"
     (quiet_folder / "chat_template.jinja").write_text(bomb)
-    done = export_gguf(quiet_folder, GGUFExportConfig(tmp_path / "it.gguf", check="none"))
+    done = export_gguf(quiet_folder, GGUFExportConfig(tmp_path / "it.gguf"))
     assert any("template" in warning for warning in done.warnings)
     with pytest.raises(ExportError, match="template"):
         export_gguf(quiet_folder, GGUFExportConfig(tmp_path / "b.gguf", strict=True))

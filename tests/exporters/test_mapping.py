@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from hubserve_exporters.architectures import find
 from hubserve_exporters.architectures.base import Architecture
 from hubserve_exporters.architectures.rules import Rule, rule
 from hubserve_exporters.config import Config
@@ -95,3 +96,10 @@ def test_what_does_not_fit_is_refused_by_name(arguments: dict[str, Any], message
     more = (arguments["more"],) if "more" in arguments else ()
     with pytest.raises(ExportError, match=message):
         mapped(*more, without=arguments.get("without", ""))
+
+
+def test_a_layer_without_experts_among_those_that_have_them_is_refused() -> None:
+    """`mlp_only_layers` of Qwen3-MoE: llama.cpp has experts in every layer."""
+    name = "model.layers.0.mlp.gate_proj.weight"
+    with pytest.raises(ExportError, match=f"{name!r} has no place in the architecture 'qwen3moe'"):
+        map_tensors(find("Qwen3MoeForCausalLM"), Config({"num_hidden_layers": 1}), {name: (4, 4)})

@@ -38,6 +38,7 @@ from hubserve_exporters.operations import Operation
 LAYER = "model.layers.{layer}"
 BLOCK = "blk.{layer}"
 _LARGEST_HEAD = 2**14
+_MOST_LAYERS = 2**12
 Shapes = Mapping[str, tuple[int, ...]]
 Defaults = Mapping[str, Any]
 
@@ -124,6 +125,12 @@ class Architecture(ABC):
         """What would make llama.cpp compute something else; keys that prevent it."""
         yield from common_guards(self)
 
+    @property
+    def known_error(self) -> float:
+        """By how much llama.cpp's logits differ from those of transformers where a warning says so:
+        the mean square of that over the variance of the logits."""
+        return 0.0
+
     def unusual_yarn(self) -> Iterator[Finding]:
         """What is said of betas that llama.cpp does not know, or ends that it would round."""
         yield Refuse(
@@ -134,7 +141,13 @@ class Architecture(ABC):
     @cached_property
     def layers(self) -> int:
         """Their number, without those that guess further tokens."""
-        return self.config.positive("num_hidden_layers")
+        count = self.config.positive("num_hidden_layers")
+        if count > _MOST_LAYERS:
+            raise ExportError(
+                f"config.json: 'num_hidden_layers' is {count}; {_MOST_LAYERS} is the most that a"
+                " model has."
+            )
+        return count
 
     @property
     def feed_forward_length(self) -> int | None:

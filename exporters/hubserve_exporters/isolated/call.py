@@ -12,7 +12,15 @@ from typing import IO, Any, Literal
 
 from hubserve_exporters.errors import ExportError
 
-Task = Literal["evaluating", "exporting", "quantizing", "reference", "tokenizing", "unpickling"]
+Task = Literal[
+    "evaluating",
+    "exporting",
+    "quantizing",
+    "reference",
+    "rendering",
+    "tokenizing",
+    "unpickling",
+]
 """The modules of this package that have a `run`."""
 Report = Callable[[float], None]
 """Takes how much is done, from 0 to 1."""

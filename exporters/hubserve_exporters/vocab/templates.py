@@ -1,7 +1,7 @@
 """Chat templates, as they go into the file: unchanged, but looked at first.
 
 A template is a program that strangers wrote, and that others will run. What a harmless one has no
-use for is named; nothing is run here.
+use for is named. `check_templates` runs it, in a process of its own that has little memory.
 """
 
 import re
@@ -12,13 +12,17 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 
 from hubserve_exporters.errors import ExportError
+from hubserve_exporters.gguf.metadata import Metadata
 from hubserve_exporters.gguf.writer import Value
+from hubserve_exporters.isolated.call import call
 
 from .files import DEFAULT_TEMPLATE
 
 MAX_TEMPLATE_BYTES = 2**20
 """The longest of those in use has some 20 KB."""
 _KEY = "tokenizer.chat_template"
+_LIMIT = 60.0
+"""Seconds for what takes a tenth of one, also on a machine that has much else to do."""
 _FOREIGN = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -30,6 +34,28 @@ class _Generation(Extension):
     def parse(self, parser: Parser) -> list[nodes.Node]:
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+EXTENSIONS: list[str | type[Extension]] = ["jinja2.ext.loopcontrols", _Generation]
+"""What templates use beside Jinja itself."""
+
+
+def check_templates(metadata: Metadata) -> bool:
+    """Renders the templates of a written file, in a process of its own; whether there are any.
+
+    Raises ExportError for one that reaches for what it may not have, or makes too much of a short
+    chat.
+    """
+    prefix = f"{_KEY}."
+    templates = {
+        key.removeprefix(prefix) if key != _KEY else DEFAULT_TEMPLATE: metadata.string(key)
+        for key in metadata
+        if key == _KEY or key.startswith(prefix)
+    }
+    if templates:
+        arguments = {"templates": templates}
+        call("rendering", arguments, doing="rendering the chat template", limit=_LIMIT)
+    return bool(templates)
 
 
 def template_keys(
@@ -69,13 +95,14 @@ def template_keys(
 
 def inspect_template(text: str) -> Iterator[str]:
     """What is suspicious in a template, as the rest of a sentence that begins with its name."""
-    environment = Environment(extensions=["jinja2.ext.loopcontrols", _Generation])
+    environment = Environment(extensions=EXTENSIONS)
     try:
         tree = environment.parse(text)
-    except (TemplateSyntaxError, RecursionError) as error:
+    except (TemplateSyntaxError, RecursionError, ValueError) as error:
+        # A number of thousands of digits is a ValueError.
         yield f"is not valid Jinja: {error}."
         return
-    for node in tree.find_all(nodes.Node):
+    for node in _all_nodes(tree):
         match node:
             case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str(name))):
                 if name.startswith("__"):
@@ -87,3 +114,12 @@ def inspect_template(text: str) -> Iterator[str]:
             case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
                 kind = type(node).__name__.lower()
                 yield f"wants another file ({kind} in line {node.lineno}), which it will not get."
+
+
+def _all_nodes(tree: nodes.Node) -> Iterator[nodes.Node]:
+    """The tree's nodes, in order, however deep it is: a long sum is."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        left += reversed(list(node.iter_child_nodes()))

@@ -84,6 +84,13 @@ CASES: Mapping[str, Case] = {
     "gpt_oss": Case(
         "gpt_oss", {"num_experts_per_tok": 4, "rope_parameters": {**YARN, "truncate": True}}, _ALL
     ),
+    "gpt_oss, not rounded": Case(
+        "gpt_oss",
+        {
+            "num_experts_per_tok": 4,
+            "rope_parameters": {**YARN, "factor": 32.0, "truncate": False},
+        },
+    ),
     "llama, linear": Case("llama", {"rope_parameters": LINEAR}),
     "llama, llama3": Case("llama", {"rope_parameters": LLAMA3}),
     "llama, yarn": Case("llama", {"rope_parameters": YARN}),

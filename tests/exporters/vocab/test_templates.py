@@ -35,6 +35,8 @@ def test_a_template_is_taken_as_it_is_and_others_by_name() -> None:
         ("{% extends 'x' %}", "another file (extends"),
         ("{% if %}", "is not valid Jinja"),
         ("{{ " + "(" * 3000, "is not valid Jinja"),
+        ("{{ " + "9" * 5000 + " }}", "is not valid Jinja"),
+        ("{{ " + "x + " * 5000 + "x.__class__ }}", "'__class__' in line 1"),
     ],
 )
 def test_what_is_suspicious_is_told_or_refused(text: str, said: str) -> None:
