@@ -20,10 +20,11 @@ def options(version: Version = False) -> None:
 
 def invoke(app: typer.Typer, program: str) -> NoReturn:
     """Runs a command; whatever the user can mend is one line and exit code 2."""
+    name = program.split()[0]
     try:
         code = app(prog_name=program, standalone_mode=False)
     except StartError as error:
-        complain(program, error.message)
+        complain(name, error.message)
     except typer.Abort:
         sys.exit(130)
     except Exception as error:
@@ -33,7 +34,7 @@ def invoke(app: typer.Typer, program: str) -> NoReturn:
         message = error.format_message()
         if not message:  # It has shown its help instead.
             sys.exit(2)
-        complain(program, advise(message))
+        complain(name, advise(message))
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -53,6 +54,9 @@ def complain(program: str, message: str) -> NoReturn:
 
 def main() -> NoReturn:
     """`hubserve`"""
+    if sys.argv[1:2] == ["serve"]:  # a server that starts does not wait for the other commands
+        del sys.argv[1]
+        serve("hubserve serve")
     from hubserve_server.bench.command import bench
     from hubserve_server.cache import cache
     from hubserve_server.eval.command import tools
@@ -89,8 +93,8 @@ def main() -> NoReturn:
     invoke(app, "hubserve")
 
 
-def serve() -> NoReturn:
+def serve(program: str = "serve") -> NoReturn:
     """`serve`, which is `hubserve serve`."""
     app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     app.command(context_settings=HELP)(command.serve)
-    invoke(app, "serve")
+    invoke(app, program)

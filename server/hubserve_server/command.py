@@ -1,5 +1,6 @@
 """The command `serve`: what it takes, into frozen settings. Help must cost no heavy import."""
 
+import gc
 import os
 from pathlib import Path
 from typing import Annotated
@@ -321,6 +322,7 @@ def serve(
 
 def start(config: EngineConfig, settings: Settings) -> int:
     """The port first, then everything that takes time; two processes import at the same time."""
+    gc.disable()  # what is imported stays; the server turns it on again
     from hubserve_engine.worker.spawn import spawn
     from hubserve_server.listener import listen
 

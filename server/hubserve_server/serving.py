@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -96,6 +97,9 @@ async def _serve(engine: Engine, settings: Settings, listener: socket.socket) ->
     loading = asyncio.create_task(_load(engine, settings, listener.getsockname()[1]))
     # What answers HTTP takes as long to import as a small model to load, and connections can wait.
     server = await in_thread(lambda: http_server(engine, settings))
+    # What is there now stays: the garbage collector need not walk over it.
+    gc.freeze()
+    gc.enable()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     asked = asyncio.create_task(signals.first.wait())
     ready = False

@@ -86,6 +86,7 @@ class Loop:
         """Step until `stop`."""
         # What is there now stays: the garbage collector need not walk over it between steps.
         gc.freeze()
+        gc.enable()
         while self._receive():
             began = time.perf_counter()
             self.step()
