@@ -1,13 +1,23 @@
 """The command `hubserve bench`: what it takes, and what it makes of it."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hubserve_server.client.errors import ENDED, FAILED, CommandError
+from hubserve_server.client.command import (
+    Against,
+    AgainstApiKey,
+    AgainstCommand,
+    AgainstModel,
+    ApiKey,
+    Model,
+    Url,
+    Words,
+    ending,
+    tell,
+)
 
 if TYPE_CHECKING:
     from hubserve_server.bench.report import Report
@@ -16,41 +26,14 @@ RUNS = 5
 
 
 def bench(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="MODEL [FLAG]",
-            help="A model to serve and measure, and flags of `serve`.",
-            show_default=False,
-        ),
-    ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Measure the server at this base URL instead."),
-    ] = None,
-    api_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Its key.", show_default=False)
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What to ask it for, if not the first that it lists."),
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(metavar="URL", help="Measure this server in turns with it.")
-    ] = None,
-    against_command: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="The same, and start it; {port} in the command is its port.",
-        ),
-    ] = None,
-    against_api_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="The other's key.", show_default=False)
-    ] = None,
-    against_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to ask the other for.")
-    ] = None,
+    words: Words = None,
+    url: Url = None,
+    api_key: ApiKey = None,
+    model: Model = None,
+    against: Against = None,
+    against_command: AgainstCommand = None,
+    against_api_key: AgainstApiKey = None,
+    against_model: AgainstModel = None,
     scenario: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this one; may be repeated."),
@@ -99,28 +82,20 @@ def bench(
     target("--plot", plot)
     if plot and len(sites) < 2:
         raise typer.BadParameter("--plot draws two servers; name the other with --against.")
-    try:
+    with ending():
         if plot:
             from hubserve_server.bench.plot import check
 
             check()
-        _keep(asyncio.run(survey(sites, scenarios, runs_of, seed, _tell)), json, plot)
-    except CommandError as error:
-        print(f"hubserve: {error}", file=sys.stderr)
-        return FAILED
-    except asyncio.CancelledError:
-        return ENDED
+        _keep(asyncio.run(survey(sites, scenarios, runs_of, seed, tell)), json, plot)
     return 0
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _keep(report: "Report", json: Path | None, plot: Path | None) -> None:
     from rich.console import Console
 
-    from hubserve_server.bench.report import show, write_json
+    from hubserve_server.bench.report import show
+    from hubserve_server.client.files import write_json
 
     if json:
         write_json(json, report)

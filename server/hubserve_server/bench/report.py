@@ -1,6 +1,5 @@
 """The result: a record that is the JSON file, and the table that a terminal shows."""
 
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -8,7 +7,6 @@ from rich.console import Console
 from rich.table import Table
 
 from hubserve_server.bench.summary import Spread
-from hubserve_server.client.files import write
 from hubserve_server.client.machine import Machine
 from hubserve_server.client.servers import Server
 
@@ -79,7 +77,3 @@ def show(console: Console, report: Report) -> None:
 def arrow(measured: Measured) -> str:
     """Which way is better."""
     return "↑" if measured.better == "higher" else "↓"
-
-
-def write_json(path: Path, report: Report) -> None:
-    write(path, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")

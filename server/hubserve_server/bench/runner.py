@@ -17,14 +17,12 @@ from hubserve_server.bench.scenario import Running, Scenario, Starting
 from hubserve_server.bench.starting import STARTING
 from hubserve_server.bench.summary import ratios, spread
 from hubserve_server.bench.texts import Texts
+from hubserve_server.client.command import Tell
 from hubserve_server.client.machine import this_machine
 from hubserve_server.client.servers import Local, Server, Site
 from hubserve_server.client.signals import cancel_on_sigterm
 
 SCENARIOS: tuple[Running | Starting, ...] = (*RUNNING, *STARTING)
-
-Tell = Callable[[str], None]
-"""Takes a line of progress."""
 
 Turn = Callable[[Texts], Awaitable[Sequence[float]]]
 """One run of a scenario at one server: a value for each figure."""

@@ -3,6 +3,9 @@
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from hubserve_server.client.errors import CommandError
 
@@ -21,3 +24,8 @@ def write(path: Path, content: bytes) -> None:
             raise
     except OSError as error:
         raise CommandError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+
+
+def write_json(path: Path, report: Any) -> None:
+    """A record that people read, too."""
+    write(path, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")

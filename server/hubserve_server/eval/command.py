@@ -1,52 +1,37 @@
 """The command `hubserve eval tools`: what it takes, and what its exit code says."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hubserve_server.client.errors import ENDED, FAILED, CommandError
+from hubserve_server.client.command import (
+    Against,
+    AgainstApiKey,
+    AgainstCommand,
+    AgainstModel,
+    ApiKey,
+    Model,
+    Url,
+    Words,
+    ending,
+    tell,
+)
+from hubserve_server.client.errors import FAILED
 
 AT_LEAST = 18
 
 
 def tools(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="MODEL [FLAG]",
-            help="A model to serve and try, and flags of `serve`.",
-            show_default=False,
-        ),
-    ] = None,
-    url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Try the server at this base URL instead.")
-    ] = None,
-    api_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Its key.", show_default=False)
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What to ask it for, if not the first that it lists."),
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(metavar="URL", help="Try this server beside it.")
-    ] = None,
-    against_command: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="The same, and start it; {port} in the command is its port.",
-        ),
-    ] = None,
-    against_api_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="The other's key.", show_default=False)
-    ] = None,
-    against_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to ask the other for.")
-    ] = None,
+    words: Words = None,
+    url: Url = None,
+    api_key: ApiKey = None,
+    model: Model = None,
+    against: Against = None,
+    against_command: AgainstCommand = None,
+    against_api_key: AgainstApiKey = None,
+    against_model: AgainstModel = None,
     request: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="Only requests with this in the title; may be repeated."),
@@ -66,9 +51,10 @@ def tools(
     from rich.console import Console
 
     from hubserve_server.client.arguments import servers, target
+    from hubserve_server.client.files import write_json
     from hubserve_server.eval.arguments import chosen
     from hubserve_server.eval.cases import load
-    from hubserve_server.eval.report import show, write_json
+    from hubserve_server.eval.report import show
     from hubserve_server.eval.runner import survey
 
     sites = servers(
@@ -80,19 +66,10 @@ def tools(
     )
     target("--json", json)
     cases = chosen(load(), request or ())
-    try:
-        report = asyncio.run(survey(sites, cases, _tell))
+    with ending():
+        report = asyncio.run(survey(sites, cases, tell))
         if json:
             write_json(json, report)
-    except CommandError as error:
-        print(f"hubserve: {error}", file=sys.stderr)
-        return FAILED
-    except asyncio.CancelledError:
-        return ENDED
     show(Console(), report)
     right, _ = report.right(0, "call")
     return 0 if right >= at_least and not report.false_calls(0) else FAILED
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

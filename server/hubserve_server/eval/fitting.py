@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator, validators
 from jsonschema.validators import validator_for
 
 from hubserve_server.client.client import Client
+from hubserve_server.client.command import Tell
 from hubserve_server.client.errors import Refused
 from hubserve_server.client.servers import Site
 from hubserve_server.client.signals import cancel_on_sigterm
@@ -69,7 +70,7 @@ def chosen(cases: Sequence[Case], titles: Sequence[str]) -> list[Case]:
     return [case for case in cases if not titles or any(t in case.title for t in titles)]
 
 
-async def survey(site: Site, cases: Sequence[Case], ask: Ask, tell: Callable[[str], None]) -> Found:
+async def survey(site: Site, cases: Sequence[Case], ask: Ask, tell: Tell) -> Found:
     """Raises CommandError for a server that cannot be asked."""
     cancel_on_sigterm()
     found = Found()

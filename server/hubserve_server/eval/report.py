@@ -1,13 +1,10 @@
 """What came of it: a record that is the JSON file, and the table that a terminal shows."""
 
-from pathlib import Path
-
 import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hubserve_server.client.files import write
 from hubserve_server.client.machine import Machine
 from hubserve_server.client.servers import Server
 from hubserve_server.eval.asking import Reply
@@ -76,7 +73,3 @@ def summary(report: Report, server: int) -> str:
     right, calls = report.right(server, "call")
     _, texts = report.right(server, "text")
     return f"{right} of {calls} right, {report.false_calls(server)} false calls in {texts}"
-
-
-def write_json(path: Path, report: Report) -> None:
-    write(path, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")

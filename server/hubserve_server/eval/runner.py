@@ -1,10 +1,11 @@
 """Asks each server all requests of the set, one after the other."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
 from hubserve_server.client.client import Client
+from hubserve_server.client.command import Tell
 from hubserve_server.client.machine import this_machine
 from hubserve_server.client.servers import Server, Site
 from hubserve_server.client.signals import cancel_on_sigterm
@@ -12,9 +13,6 @@ from hubserve_server.eval.asking import ask
 from hubserve_server.eval.cases import Case, CaseSet, Kind
 from hubserve_server.eval.judging import judge
 from hubserve_server.eval.report import Report, Row, Verdict
-
-Tell = Callable[[str], None]
-"""Takes a line of progress."""
 
 HELLO = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 4}
 

@@ -1,12 +1,12 @@
 """The command `hubserve eval schemas`: 200 schemas, and whether a server's answers fit them."""
 
 import asyncio
-import sys
 from typing import Annotated
 
 import typer
 
-from hubserve_server.client.errors import ENDED, FAILED, CommandError
+from hubserve_server.client.command import ApiKey, Model, Url, Words, ending, tell
+from hubserve_server.client.errors import FAILED
 
 REFUSED = 5
 """Schemas of the whole set that may be refused, ..."""
@@ -16,24 +16,10 @@ WHOLE = 200
 
 
 def schemas(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="MODEL [FLAG]",
-            help="A model to serve and try, and flags of `serve`.",
-            show_default=False,
-        ),
-    ] = None,
-    url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Try the server at this base URL instead.")
-    ] = None,
-    api_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Its key.", show_default=False)
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What to ask it for, if not the first that it lists."),
-    ] = None,
+    words: Words = None,
+    url: Url = None,
+    api_key: ApiKey = None,
+    model: Model = None,
     schema: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT", help="Only schemas with this in the title; may be repeated."),
@@ -58,18 +44,9 @@ def schemas(
     (site,) = servers("eval schemas", words or (), (url, api_key, model), nobody, None)
     cases = chosen(load(), schema or ())
     ask = Ask(parallel, temperature, max_tokens, seed)
-    try:
-        found = asyncio.run(survey(site, cases, ask, _tell))
-    except CommandError as error:
-        print(f"hubserve: {error}", file=sys.stderr)
-        return FAILED
-    except asyncio.CancelledError:
-        return ENDED
+    with ending():
+        found = asyncio.run(survey(site, cases, ask, tell))
     print(found)
     share = len(cases) / WHOLE
     good = found.refused <= max(REFUSED * share, 1) and found.fitting >= FINISHED * share
     return 0 if good and not found.wrong else FAILED
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
