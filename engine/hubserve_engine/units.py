@@ -9,3 +9,8 @@ def size_text(size: float) -> str:
             break
         size, unit = size / 1024, larger
     return f"{size:.3g} {unit}" if size < 1000 else f"{size:.0f} {unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 file", "3 files"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ import typer
 from hubserve_engine.config import CACHE_VARIABLE
 from hubserve_engine.errors import StartError
 from hubserve_engine.prefix_store.folder import CacheUnusable, Folder, Usage, default_folder
-from hubserve_engine.units import size_text
+from hubserve_engine.units import counted, size_text
 
 
 def cache(
@@ -35,4 +35,4 @@ def cache(
 
 
 def _text(usage: Usage) -> str:
-    return f"{usage.files} file{'' if usage.files == 1 else 's'}, {size_text(usage.size)}"
+    return f"{counted(usage.files, 'file')}, {size_text(usage.size)}"

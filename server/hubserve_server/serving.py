@@ -14,6 +14,7 @@ from rich.console import Console
 from uvicorn.loops.auto import auto_loop_factory
 
 from hubserve_engine.threads import in_thread
+from hubserve_engine.units import counted
 from hubserve_server import banner, progress
 from hubserve_server.connection import LAST_WORDS, connections
 from hubserve_server.engine import Engine
@@ -140,8 +141,8 @@ async def _stop(engine: Engine, server: HttpServer, signals: Signals, grace: flo
     running = engine.active + engine.waiting
     if grace and running:
         print(
-            f"Stopping: waiting up to {grace:g} s for {running}"
-            f" request{'s' if running > 1 else ''} to end. Ctrl-C again stops at once.",
+            f"Stopping: waiting up to {grace:g} s for {counted(running, 'request')} to end."
+            " Ctrl-C again stops at once.",
             file=sys.stderr,
             flush=True,
         )

@@ -1,6 +1,6 @@
 import pytest
 
-from hubserve_engine.units import size_text
+from hubserve_engine.units import counted, size_text
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,7 @@ from hubserve_engine.units import size_text
 )
 def test_sizes_read_as_people_write_them(size: int, text: str) -> None:
     assert size_text(size) == text
+
+
+def test_one_thing_is_not_several() -> None:
+    assert [counted(n, "file") for n in range(3)] == ["0 files", "1 file", "2 files"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hubserve_engine.units import size_text
+from hubserve_engine.units import counted, size_text
 
 _BAR = 24
 _LONGEST = 2000
@@ -13,8 +13,7 @@ def histogram(types: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     total = sum(size for _, size in types.values()) or 1
     for name, (count, size) in types.items():
         bar = "█" * max(1, round(_BAR * size / total))
-        tensors = f"{count} tensor{'' if count == 1 else 's'}"
-        yield f"  {name:<8}{tensors:>14}{size_text(size):>12}  {bar}"
+        yield f"  {name:<8}{counted(count, 'tensor'):>14}{size_text(size):>12}  {bar}"
 
 
 def notes(checked: Sequence[str], warnings: Sequence[str]) -> Iterator[str]:

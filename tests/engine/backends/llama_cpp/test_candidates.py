@@ -1,19 +1,14 @@
-import ctypes
-from typing import Any
-
-import llama_cpp.llama_cpp as llama
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.chains import chosen
 
 from hubserve_engine.backends.llama_cpp import candidates
 from hubserve_engine.backends.llama_cpp.candidates import Candidates
 from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import Sampling
-
-Row = npt.NDArray[np.float32]
 
 SIZES = st.integers(candidates.SMALLEST, candidates.SMALLEST + 3000)
 KINDS = st.sampled_from(["spread", "coarse", "few", "flat"])
@@ -42,15 +37,6 @@ def test_all_of_the_likeliest_are_among_them(kind: str, size: int, seed: int, co
         assert len(found) < 2 * count + 64
 
 
-def sampled_from_all(chain: Any, row: Row) -> int:
-    data = (llama.llama_token_data * len(row))()
-    for token, logit in enumerate(row):
-        data[token] = llama.llama_token_data(token, logit, 0)
-    array = llama.llama_token_data_array(data, len(row), -1, False)
-    llama.llama_sampler_apply(chain, ctypes.byref(array))
-    return int(data[array.selected].id)
-
-
 @pytest.mark.parametrize(
     "sampling",
     [
@@ -66,7 +52,7 @@ def test_the_chain_samples_what_it_samples_from_all_tokens(sampling: Sampling) -
     for seed in range(20):
         row = make("spread", candidates.SMALLEST, seed)
         token = room.sample(few.chain, row, sampling.top_k)
-        assert token == sampled_from_all(all_tokens.chain, row)
+        assert token == chosen(all_tokens, row)
 
 
 def test_a_row_without_numbers_gives_some_token() -> None:

@@ -1,41 +1,15 @@
 """Chains against plain numpy."""
 
-import ctypes
-from typing import Any
-
-import llama_cpp.llama_cpp as llama
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.support.chains import chosen, left, row
 
 from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
+from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import Sampling
 
-Row = npt.NDArray[np.float32]
 OFF = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=1)
-
-
-def row(seed: int, size: int = 288) -> Row:
-    return (np.random.default_rng(seed).standard_normal(size) * 3).astype(np.float32)
-
-
-def candidates(row: Row) -> "ctypes.Array[llama.llama_token_data]":
-    data = (llama.llama_token_data * len(row))()
-    for token, logit in enumerate(row):
-        data[token] = llama.llama_token_data(id=token, logit=float(logit), p=0.0)
-    return data
-
-
-def applied(sampler: ChainSampler, row: Row) -> tuple[dict[int, float], int]:
-    """The probabilities of the tokens that a sampler leaves, and the one that it selects."""
-    data: Any = candidates(row)
-    array = llama.llama_token_data_array(data=data, size=len(row), selected=-1, sorted=False)
-    llama.llama_sampler_apply(sampler.chain, ctypes.byref(array))
-    return {data[i].id: data[i].p for i in range(array.size)}, data[array.selected].id
-
-
-def left(sampling: Sampling, row: Row) -> dict[int, float]:
-    return applied(ChainSampler(sampling, [], {}, 64), row)[0]
 
 
 def softmax(row: Row) -> npt.NDArray[np.float64]:
@@ -122,7 +96,7 @@ def test_draws_follow_the_probabilities(seed: int) -> None:
     sampler = ChainSampler(
         Sampling(temperature=1.0, top_k=3, top_p=1.0, min_p=0.0, seed=seed), [], {}, 64
     )
-    drawn = [applied(sampler, row(1, 16))[1] for _ in range(600)]
+    drawn = [chosen(sampler, row(1, 16)) for _ in range(600)]
     for token, probability in left(
         Sampling(temperature=1.0, top_k=3, top_p=1.0, min_p=0.0), row(1, 16)
     ).items():
@@ -137,7 +111,7 @@ def test_every_seed_is_one(seed: int) -> None:
         sampler = ChainSampler(
             Sampling(temperature=2.0, top_k=0, top_p=1.0, min_p=0.0, seed=seed), [], {}, 64
         )
-        return [applied(sampler, row(1))[1] for _ in range(20)]
+        return [chosen(sampler, row(1)) for _ in range(20)]
 
     assert draws() == draws()
 
@@ -161,4 +135,4 @@ def test_extreme_settings_still_choose_a_token(sampling: Sampling) -> None:
     sampler = ChainSampler(sampling, [1, 2, 3], {}, 64)
     logits = row(1)
     sampler.edit(logits)
-    assert 0 <= applied(sampler, logits)[1] < len(logits)
+    assert 0 <= chosen(sampler, logits) < len(logits)

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.backends.llama_cpp.test_sampler import left
+from tests.support.chains import left, row
 
 from hubserve_engine.backends.masks import Row
 from hubserve_engine.backends.transformers.sampler import RowSampler, remaining
 from hubserve_engine.types import Sampling
 
 PLAIN = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=1)
-
-
-def row(seed: int, size: int = 288) -> Row:
-    return (np.random.default_rng(seed).standard_normal(size) * 3).astype(np.float32)
 
 
 def kept(sampling: Sampling, logits: Row) -> dict[int, float]:
