@@ -12,28 +12,26 @@ import numpy as np
 from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import Sampling
 
-COLDEST = 1e-6
+_COLDEST = 1e-6
 """Below this temperature the likeliest token is taken: dividing by it would give infinities."""
 _FORBIDDEN = float("-inf")
 
 
-class Edits:
-    """Those of one sequence. `biases` are what is added in the end, by token id; penalties see the
-    end of the prompt, at most `context` tokens of it. `active`: a row is to be changed at all."""
+class EditingSampler:
+    """What samplers share: the edits of one sequence. `biases` are what is added in the end, by
+    token id; penalties see the end of the prompt, at most `context` tokens of it. `greedy`: the
+    likeliest token is wanted."""
 
     def __init__(
         self, sampling: Sampling, prompt: Sequence[int], biases: dict[int, float], context: int
     ) -> None:
+        self.greedy = sampling.temperature < _COLDEST
         self._penalties = _Penalties(sampling, prompt, context)
         self._bias_tokens = np.fromiter(biases.keys(), np.int64, len(biases))
         self._bias_values = np.fromiter(biases.values(), np.float32, len(biases))
 
-    @property
-    def active(self) -> bool:
-        return bool(len(self._bias_tokens)) or self._penalties.active
-
-    def apply(self, row: Row) -> None:
-        """Change the row in place."""
+    def edit(self, row: Row) -> None:
+        """Change the row in place, as penalties and biases say, shape (vocabulary,)."""
         self._penalties.apply(row)
         if len(self._bias_tokens):
             row[self._bias_tokens] += self._bias_values

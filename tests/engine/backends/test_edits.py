@@ -1,6 +1,5 @@
 """Sparse edits of logits against llama.cpp's own penalties."""
 
-import ctypes
 import math
 from collections.abc import Sequence
 
@@ -8,21 +7,11 @@ import llama_cpp.llama_cpp as llama
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.chains import applied, row
 
-from hubserve_engine.backends.edits import Edits, token_biases
+from hubserve_engine.backends.edits import EditingSampler, token_biases
 from hubserve_engine.backends.masks import Row
 from hubserve_engine.types import Sampling
-
-
-def row(seed: int, size: int = 288) -> Row:
-    return (np.random.default_rng(seed).standard_normal(size) * 3).astype(np.float32)
-
-
-def candidates(row: Row) -> "ctypes.Array[llama.llama_token_data]":
-    data = (llama.llama_token_data * len(row))()
-    for token, logit in enumerate(row):
-        data[token] = llama.llama_token_data(id=token, logit=float(logit), p=0.0)
-    return data
 
 
 def penalized(sampling: Sampling, tokens: Sequence[int], logits: Row, context: int) -> Row:
@@ -37,11 +26,9 @@ def penalized(sampling: Sampling, tokens: Sequence[int], logits: Row, context: i
     )
     for token in tokens:
         llama.llama_sampler_accept(own, token)
-    data = candidates(logits)
-    array = llama.llama_token_data_array(data=data, size=len(logits), selected=-1, sorted=False)
-    llama.llama_sampler_apply(own, ctypes.byref(array))
+    left, _ = applied(own, logits)
     llama.llama_sampler_free(own)
-    return np.array([each.logit for each in data], np.float32)
+    return np.array([each.logit for each in left], np.float32)
 
 
 @settings(max_examples=60)
@@ -69,12 +56,12 @@ def test_penalties_are_llama_cpps_own(
         presence_penalty=presence,
         frequency_penalty=frequency,
     )
-    edits = Edits(sampling, prompt, {}, 64)
+    edits = EditingSampler(sampling, prompt, {}, 64)
     for token in answer:
         edits.accept(token)
     logits = row(seed, 20)
     expected = penalized(sampling, [*prompt, *answer], logits, 64)
-    edits.apply(logits)
+    edits.edit(logits)
     # A compiler may fuse a multiplication and an addition, which rounds once less.
     np.testing.assert_allclose(logits, expected, rtol=3e-7)
 
@@ -82,23 +69,24 @@ def test_penalties_are_llama_cpps_own(
 def test_penalties_equal_llama_cpps_own_to_the_last_bit() -> None:
     sampling = Sampling(repeat_penalty=1.25, presence_penalty=0.5, frequency_penalty=0.25)
     tokens = [int(t) for t in np.random.default_rng(1).integers(0, 40, 200)]
-    edits, logits = Edits(sampling, tokens, {}, 512), row(5)
+    edits, logits = EditingSampler(sampling, tokens, {}, 512), row(5)
     expected = penalized(sampling, tokens, logits, 512)
-    edits.apply(logits)
+    edits.edit(logits)
     assert np.array_equal(logits, expected)
 
 
 def test_without_penalties_and_biases_the_row_is_left_alone() -> None:
-    assert not Edits(Sampling(), [1, 2], {}, 64).active
-    assert not Edits(Sampling(repeat_penalty=1.5, repeat_last_n=0), [1], {}, 64).active
-    assert Edits(Sampling(repeat_penalty=1.5), [1], {}, 64).active
-    assert Edits(Sampling(), [], {1: 2.0}, 64).active
+    for sampling in (Sampling(), Sampling(repeat_penalty=1.5, repeat_last_n=0)):
+        sampler, logits = EditingSampler(sampling, [1, 2], {}, 64), row(1)
+        sampler.accept(3)
+        sampler.edit(logits)
+        assert np.array_equal(logits, row(1))
 
 
 def test_biases_are_added() -> None:
-    edits, logits = Edits(Sampling(), [], {3: 2.5, 5: -math.inf}, 64), row(1)
+    edits, logits = EditingSampler(Sampling(), [], {3: 2.5, 5: -math.inf}, 64), row(1)
     before = logits.copy()
-    edits.apply(logits)
+    edits.edit(logits)
     assert logits[3] == before[3] + np.float32(2.5)
     assert logits[5] == -np.inf
     logits[[3, 5]] = before[[3, 5]]

@@ -21,9 +21,10 @@ from hubserve_engine.backends.llama_cpp.candidates import Candidates
 from hubserve_engine.backends.llama_cpp.context import Context
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.sampler import ChainSampler
-from hubserve_engine.backends.logprobs import token_logprob
-from hubserve_engine.backends.masks import Row, Tokens, restrict
-from hubserve_engine.types import Guide, Sampling
+from hubserve_engine.backends.masks import Row, Tokens
+from hubserve_engine.backends.sampling import sampled
+from hubserve_engine.types import Sampling
+from hubserve_engine.units import counted
 
 _FORBIDDEN = float("-inf")
 _MIN_CHUNK = 8
@@ -74,7 +75,7 @@ class LlamaCppBackend:
                 "This build of llama.cpp has no GPU support, so all layers are on the CPU."
             )
             offloaded = 0
-        threads = f"{config.threads} CPU thread{'s' if config.threads != 1 else ''}"
+        threads = counted(config.threads, "CPU thread")
         return Loaded(
             architecture=model.architecture,
             parameters=llama.llama_model_n_params(model.handle),
@@ -118,37 +119,22 @@ class LlamaCppBackend:
         self._pending = [(c, r) for c, r in zip(chunks, rows, strict=True) if r >= 0]
 
     def collect(self) -> list[list[Sampled]]:
-        sampled = [
+        found = [
             verify(chunk, self.end_tokens, partial(self._sample, chunk, first))
             for chunk, first in self._pending
         ]
         self._pending = []
-        return sampled
+        return found
 
     def _sample(self, chunk: Chunk, first: int, number: int) -> Sampled:
         row = first + number
-        sampler = chunk.sampler
-        assert isinstance(sampler, ChainSampler)
-        logits = self._context.logits(row)
-        # Probabilities are the model's own, so the row is copied before it is edited.
-        raw = logits.copy() if chunk.logprobs is not None else None
-        if sampler.edits:
-            sampler.edit(logits)
-        token = self._choose(sampler, logits, row, chunk.guide)
-        if token is None:
-            return Sampled(0, broken=True)
-        sampler.accept(token)
-        if chunk.guide is not None:
-            chunk.guide.accept(token)
-        if raw is None or chunk.logprobs is None:
-            return Sampled(token)
-        return Sampled(token, token_logprob(raw, token, chunk.logprobs, self.piece))
+        assert isinstance(chunk.sampler, ChainSampler)
+        choose = partial(self._choose, chunk.sampler, row)
+        return sampled(chunk, self._context.logits(row), choose, self.piece)
 
     def _choose(
-        self, sampler: ChainSampler, logits: Row, row: int, guide: Guide | None
+        self, sampler: ChainSampler, row: int, logits: Row, few: Tokens | None
     ) -> int | None:
-        """None where no token that may come has a finite logit."""
-        few = restrict(logits, guide) if guide is not None else None
         if few is not None:
             return self._choose_among(sampler, logits, few)
         if sampler.greedy:

@@ -9,41 +9,26 @@ from typing import Any
 
 import llama_cpp.llama_cpp as llama
 
-from hubserve_engine.backends.edits import COLDEST, Edits
-from hubserve_engine.backends.masks import Row
+from hubserve_engine.backends.edits import EditingSampler
 from hubserve_engine.types import Sampling
 
 _LEAST = 1e-30
 _MOST = 2**31 - 1
 
 
-class ChainSampler:
-    """The chain, its random numbers, and what penalties count. `biases` are final, by token id.
+class ChainSampler(EditingSampler):
+    """The chain, which has the random numbers; None if `greedy`. `top_k` is what it begins with, 0
+    if with something else."""
 
-    `greedy`: the likeliest token is wanted, and there is no chain. `top_k` is what the chain
-    begins with, 0 if with something else.
-    """
+    chain: Any = None
 
     def __init__(
         self, sampling: Sampling, prompt: Sequence[int], biases: dict[int, float], context: int
     ) -> None:
-        self.greedy = sampling.temperature < COLDEST
-        self.chain: Any = None if self.greedy else _chain(sampling)
+        super().__init__(sampling, prompt, biases, context)
+        if not self.greedy:
+            self.chain = _chain(sampling)
         self.top_k = min(max(sampling.top_k, 0), _MOST)
-        self._edits = Edits(sampling, prompt, biases, context)
-
-    @property
-    def edits(self) -> bool:
-        """Whether the logits are to be edited before the chain samples."""
-        return self._edits.active
-
-    def edit(self, row: Row) -> None:
-        """Change the row in place, shape (vocabulary,)."""
-        self._edits.apply(row)
-
-    def accept(self, token: int) -> None:
-        """Count a sampled token."""
-        self._edits.accept(token)
 
     def close(self) -> None:
         if self.chain:

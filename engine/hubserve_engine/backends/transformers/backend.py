@@ -19,14 +19,15 @@ from hubserve_engine.backends.base import (
     verify,
 )
 from hubserve_engine.backends.edits import token_biases
-from hubserve_engine.backends.logprobs import token_logprob
-from hubserve_engine.backends.masks import Row, restrict
+from hubserve_engine.backends.masks import Row
+from hubserve_engine.backends.sampling import sampled
 from hubserve_engine.backends.transformers import cache as caches
 from hubserve_engine.backends.transformers.model import Model
 from hubserve_engine.backends.transformers.sampler import RowSampler
 from hubserve_engine.backends.transformers.slot import Slot
 from hubserve_engine.backends.transformers.state import States
 from hubserve_engine.types import Sampling
+from hubserve_engine.units import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class TransformersBackend:
 
     def _describe(self, config: BackendConfig) -> Loaded:
         model, vocabulary = self._model, self._vocabulary
-        threads = f"{config.threads} CPU thread{'s' if config.threads != 1 else ''}"
+        threads = counted(config.threads, "CPU thread")
         kinds = {"cpu": threads, "mps": "the Apple GPU"}
         if model.device.type == "cuda":
             kinds["cuda"] = torch.cuda.get_device_name(model.device)
@@ -140,30 +141,18 @@ class TransformersBackend:
         self._pending = pending
 
     def collect(self) -> list[list[Sampled]]:
-        sampled = []
+        found = []
         for pending in self._pending:
             rows = list(pending.logits.cpu().numpy())
-            sampled.append(
+            found.append(
                 verify(pending.chunk, self.end_tokens, partial(self._sample, pending.chunk, rows))
             )
         self._pending = []
-        return sampled
+        return found
 
     def _sample(self, chunk: Chunk, rows: Sequence[Row], number: int) -> Sampled:
-        sampler, row = chunk.sampler, rows[number]
-        assert isinstance(sampler, RowSampler)
-        # Probabilities are the model's own, so the row is copied before it is edited.
-        raw = row.copy() if chunk.logprobs is not None else None
-        sampler.edit(row)
-        token = sampler.choose(row, restrict(row, chunk.guide) if chunk.guide is not None else None)
-        if token is None:
-            return Sampled(0, broken=True)
-        sampler.accept(token)
-        if chunk.guide is not None:
-            chunk.guide.accept(token)
-        if raw is None or chunk.logprobs is None:
-            return Sampled(token)
-        return Sampled(token, token_logprob(raw, token, chunk.logprobs, self.piece))
+        assert isinstance(chunk.sampler, RowSampler)
+        return sampled(chunk, rows[number], chunk.sampler.choose, self.piece)
 
     def truncate(self, slot: int, length: int) -> bool:
         return self._slots[slot].truncate(length)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hubserve_engine.backends.edits import COLDEST, Edits
+from hubserve_engine.backends.edits import EditingSampler
 from hubserve_engine.backends.masks import Row, Tokens
 from hubserve_engine.types import Sampling
 
@@ -18,22 +18,16 @@ Floats = npt.NDArray[np.float64]
 _SEEDS = 2**64
 
 
-class RowSampler:
-    """One sequence's random numbers, and what its penalties count. `biases` are final, by token id;
-    a `context` of so many tokens is the most that penalties see."""
+class RowSampler(EditingSampler):
+    """It has one sequence's random numbers."""
 
     def __init__(
         self, sampling: Sampling, prompt: Sequence[int], biases: dict[int, float], context: int
     ) -> None:
-        self._edits = Edits(sampling, prompt, biases, context)
-        self._greedy = sampling.temperature < COLDEST
+        super().__init__(sampling, prompt, biases, context)
         self._sampling = sampling
         seed = secrets.randbits(64) if sampling.seed is None else sampling.seed % _SEEDS
         self._random = np.random.default_rng(seed)
-
-    def edit(self, row: Row) -> None:
-        """Change the row in place, as penalties and biases say, shape (vocabulary,)."""
-        self._edits.apply(row)
 
     def choose(self, row: Row, among: Tokens | None = None) -> int | None:
         """A token of the row, shape (vocabulary,), or of these of its tokens, of which one alone is
@@ -44,14 +38,10 @@ class RowSampler:
         best = int(logits.argmax()) if len(logits) else 0
         if not len(logits) or not np.isfinite(logits[best]):
             return None
-        if not self._greedy:
+        if not self.greedy:
             left, chances = remaining(self._sampling, logits)
             best = int(left[_draw(chances, self._random.random())])
         return best if among is None else int(among[best])
-
-    def accept(self, token: int) -> None:
-        """Count a token that was written."""
-        self._edits.accept(token)
 
     def close(self) -> None:
         """Nothing is held that has to be given back."""
