@@ -71,7 +71,7 @@ def print_share(model: str, threads: int, sequences: int) -> None:
     from hubserve_engine.config import ModelConfig
     from hubserve_engine.pace import Pace
     from hubserve_engine.prompt.template import ChatTemplate
-    from hubserve_engine.types import Request, Sampling, SamplingOptions
+    from hubserve_engine.types import Request, Running, Sampling, SamplingOptions
     from hubserve_engine.worker.intake import Intake
     from hubserve_engine.worker.keeper import Keeper
     from hubserve_engine.worker.loop import Loop
@@ -97,7 +97,7 @@ def print_share(model: str, threads: int, sequences: int) -> None:
                 loop.stop()
 
     llama_cpp.llama_decode = timed
-    config = BackendConfig((model,), 8192, sequences, threads=threads)
+    config = BackendConfig((model,), 8192, sequences, running=Running(threads=threads))
     backend = LlamaCppBackend(config, lambda _done: None)
     template = ChatTemplate("{{ messages[0].content }}", bos="", eos="")
     intake = Intake(

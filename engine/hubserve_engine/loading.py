@@ -9,7 +9,7 @@ from hubserve_engine.disk_cache import Settled
 from hubserve_engine.errors import StartError
 from hubserve_engine.select import Choice, shrunk
 from hubserve_engine.surrogates import mended
-from hubserve_engine.types import ModelInfo, Running
+from hubserve_engine.types import ModelInfo
 from hubserve_engine.worker.protocol import Load, Ready
 
 
@@ -34,15 +34,9 @@ def order(config: EngineConfig, model: ResolvedModel, choice: Choice, disk: Sett
             context_length=choice.context_length,
             parallel=choice.parallel,
             spare=choice.spare,
-            batch=choice.batch,
-            micro_batch=choice.micro_batch,
-            threads=choice.threads,
-            gpu_layers=choice.gpu_layers,
-            flash_attention=choice.flash_attention,
             drafts=choice.drafts,
             snapshots=choice.snapshots,
-            cache_type_k=choice.cache_type_k,
-            cache_type_v=choice.cache_type_v,
+            running=choice.running,
         ),
         sampling=model.sampling,
         chat_template=template,
@@ -87,15 +81,7 @@ def loaded_model(
         engine_reason=choice.engine_reason,
         hardware=loaded.hardware,
         draft_max=ready.draft_max,
-        running=Running(
-            threads=choice.threads,
-            gpu_layers=choice.gpu_layers,
-            flash_attention=choice.flash_attention,
-            cache_type_k=choice.cache_type_k,
-            cache_type_v=choice.cache_type_v,
-            batch=choice.batch,
-            micro_batch=choice.micro_batch,
-        ),
+        running=choice.running,
         memory=choice.memory,
         path=str(model.files[0]),
         chat_template=ready.chat_template,

@@ -7,7 +7,7 @@ from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import ModelConfig
 from hubserve_engine.context_size import USUAL_CONTEXT
 from hubserve_engine.select import DRAFTS, SPARE, Choice
-from hubserve_engine.types import Sampling
+from hubserve_engine.types import Running, Sampling
 
 
 def scripted(config: ModelConfig) -> tuple[ResolvedModel, Choice]:
@@ -36,15 +36,14 @@ def scripted(config: ModelConfig) -> tuple[ResolvedModel, Choice]:
         parallel=config.parallel,
         spare=SPARE,
         kept=config.context_length or USUAL_CONTEXT,
-        threads=1,
-        gpu_layers=0,
-        flash_attention=False,
         drafts=DRAFTS if config.draft_max is None else config.draft_max,
         snapshots=0,
-        cache_type_k=config.cache_type_k,
-        cache_type_v=config.cache_type_v,
-        batch=config.batch or 512,
-        micro_batch=config.micro_batch or 512,
+        running=Running(
+            cache_type_k=config.cache_type_k,
+            cache_type_v=config.cache_type_v,
+            batch=config.batch or 512,
+            micro_batch=config.micro_batch or 512,
+        ),
         engine="scripted",
         engine_reason="the model is a script",
         memory=0,

@@ -10,7 +10,7 @@ from hubserve_engine import context_size
 from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.config import UNQUANTIZED, ModelConfig
 from hubserve_engine.hardware import Hardware
-from hubserve_engine.types import CacheType, EngineName
+from hubserve_engine.types import EngineName, Running
 from hubserve_engine.units import size_text
 
 _MANY_STREAMS = 8
@@ -53,15 +53,9 @@ class Choice:
     parallel: int
     spare: int
     kept: int
-    threads: int
-    gpu_layers: int
-    flash_attention: bool
     drafts: int
     snapshots: int
-    cache_type_k: CacheType
-    cache_type_v: CacheType
-    batch: int
-    micro_batch: int
+    running: Running
     engine: EngineName
     engine_reason: str
     memory: int
@@ -118,15 +112,17 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
         parallel=config.parallel,
         spare=spare,
         kept=model.size // _KEPT_SHARE // per_token if per_token else context,
-        threads=config.threads or max(1, hardware.cores),
-        gpu_layers=gpu_layers,
-        flash_attention=flash_attention,
         drafts=drafts,
         snapshots=snapshots,
-        cache_type_k=config.cache_type_k,
-        cache_type_v=config.cache_type_v,
-        batch=batch,
-        micro_batch=micro_batch,
+        running=Running(
+            threads=config.threads or max(1, hardware.cores),
+            gpu_layers=gpu_layers,
+            flash_attention=flash_attention,
+            cache_type_k=config.cache_type_k,
+            cache_type_v=config.cache_type_v,
+            batch=batch,
+            micro_batch=micro_batch,
+        ),
         engine="llama.cpp",
         engine_reason="the model is a GGUF file",
         memory=memory,
@@ -136,13 +132,14 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
 
 def shrunk(model: ResolvedModel, choice: Choice, context: int) -> Choice:
     """The choice as it came true, where only a smaller context could be allocated."""
+    running = choice.running
     need = _Need(
         model,
-        model.state.per_token(choice.cache_type_k, choice.cache_type_v),
+        model.state.per_token(running.cache_type_k, running.cache_type_v),
         choice.parallel + choice.spare,
         max(choice.parallel + choice.drafts, choice.parallel + choice.spare),
-        choice.micro_batch,
-        choice.flash_attention,
+        running.micro_batch,
+        running.flash_attention,
         choice.snapshots,
     )
     return replace(

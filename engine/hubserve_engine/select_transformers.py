@@ -12,7 +12,7 @@ from hubserve_engine.config import ModelConfig
 from hubserve_engine.errors import StartError
 from hubserve_engine.hardware import Hardware
 from hubserve_engine.select import DRAFTS, SPARE, Choice
-from hubserve_engine.types import CacheType
+from hubserve_engine.types import CacheType, Running
 from hubserve_engine.units import size_text
 
 _STEP_CPU, _STEP_GPU = 128, 512
@@ -45,15 +45,16 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig, reason
         parallel=config.parallel,
         spare=0 if model.state.per_sequence else SPARE,
         kept=context,
-        threads=config.threads or max(1, hardware.cores),
-        gpu_layers=-1 if gpu else 0,
-        flash_attention=False,
         drafts=drafts,
         snapshots=0,
-        cache_type_k=number,
-        cache_type_v=number,
-        batch=batch,
-        micro_batch=batch,
+        running=Running(
+            threads=config.threads or max(1, hardware.cores),
+            gpu_layers=-1 if gpu else 0,
+            cache_type_k=number,
+            cache_type_v=number,
+            batch=batch,
+            micro_batch=batch,
+        ),
         engine="transformers",
         engine_reason=reason,
         memory=need.weights + need.bytes(context),

@@ -364,15 +364,16 @@ class DiskUse:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How a model is run. -1 `gpu_layers` are all; a step computes up to `micro_batch` tokens."""
+    """How a model is run. -1 `gpu_layers` are all; a step takes up to `batch` tokens, of which
+    `micro_batch` are computed at once."""
 
-    threads: int
-    gpu_layers: int
-    flash_attention: bool
-    cache_type_k: CacheType
-    cache_type_v: CacheType
-    batch: int
-    micro_batch: int
+    threads: int = 1
+    gpu_layers: int = 0
+    flash_attention: bool = False
+    cache_type_k: CacheType = "f16"
+    cache_type_v: CacheType = "f16"
+    batch: int = 512
+    micro_batch: int = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ def test_weights_beyond_the_memory_leave_half_of_it_to_what_is_asked_for() -> No
 @pytest.mark.parametrize(("asked", "threads"), [(None, 8), (3, 3)])
 def test_threads(asked: int | None, threads: int) -> None:
     config = replace(_config(), threads=asked)
-    assert choose(MODEL, MACHINE, config).threads == threads
+    assert choose(MODEL, MACHINE, config).running.threads == threads
 
 
 @pytest.mark.parametrize(
@@ -189,16 +189,16 @@ def test_threads(asked: int | None, threads: int) -> None:
 )
 def test_flash_attention(asked: FlashAttention, gpus: tuple[Gpu, ...], on: bool) -> None:
     choice = choose(MODEL, replace(MACHINE, gpus=gpus), _config(flash_attention=asked))
-    assert choice.flash_attention is on
+    assert choice.running.flash_attention is on
 
 
 @pytest.mark.parametrize(("parallel", "on"), [(1, False), (7, False), (8, True), (16, True)])
 def test_many_streams_have_flash_attention_on_a_cpu_too(parallel: int, on: bool) -> None:
     choice = choose(MODEL, MACHINE, replace(_config(), parallel=parallel))
-    assert choice.flash_attention is on
+    assert choice.running.flash_attention is on
     assert choice.notices == ()
     off = replace(_config(flash_attention="off"), parallel=parallel)
-    assert not choose(MODEL, MACHINE, off).flash_attention
+    assert not choose(MODEL, MACHINE, off).running.flash_attention
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_many_streams_have_flash_attention_on_a_cpu_too(parallel: int, on: bool)
 def test_layers_on_the_gpu(gpus: tuple[Gpu, ...], asked: int | None, layers: int) -> None:
     config = replace(_config(), gpu_layers=asked)
     choice = choose(MODEL, replace(MACHINE, gpus=gpus), config)
-    assert choice.gpu_layers == layers
-    assert choice.micro_batch == (512 if gpus and layers else 128)
+    assert choice.running.gpu_layers == layers
+    assert choice.running.micro_batch == (512 if gpus and layers else 128)
 
 
 def test_the_memory_of_the_gpu_counts_where_the_model_is_on_it() -> None:
@@ -229,9 +229,10 @@ def test_the_memory_of_the_gpu_counts_where_the_model_is_on_it() -> None:
 
 def test_quantized_values_turn_flash_attention_on_and_say_so() -> None:
     choice = choose(MODEL, MACHINE, replace(_config(), cache_type_v="q8_0"))
-    assert choice.flash_attention
+    assert choice.running.flash_attention
     assert "--cache-type-v q8_0 needs flash attention" in choice.notices[0]
-    assert not choose(MODEL, MACHINE, replace(_config(), cache_type_k="q8_0")).flash_attention
+    keys = choose(MODEL, MACHINE, replace(_config(), cache_type_k="q8_0"))
+    assert not keys.running.flash_attention
     with_gpu = replace(MACHINE, gpus=(CARD,))
     assert choose(MODEL, with_gpu, replace(_config(), cache_type_v="q8_0")).notices == ()
 
@@ -256,7 +257,7 @@ def test_a_step_is_as_large_as_the_smaller_of_two(
     batch: int | None, micro_batch: int | None, chosen: tuple[int, int]
 ) -> None:
     choice = choose(MODEL, MACHINE, replace(_config(), batch=batch, micro_batch=micro_batch))
-    assert (choice.batch, choice.micro_batch) == chosen
+    assert (choice.running.batch, choice.running.micro_batch) == chosen
 
 
 def test_the_engine_is_named_with_its_reason() -> None:
@@ -330,7 +331,7 @@ def test_a_step_holds_what_cannot_be_cut(parallel: int, batch: int | None) -> No
     Scheduler(
         parallel=parallel,
         capacity=4096,
-        max_batch=choice.micro_batch,
+        max_batch=choice.running.micro_batch,
         min_chunk=8,
         multiple=4,
         cache=PrefixCache(range(parallel), truncate=True),

@@ -38,7 +38,11 @@ CONFIG = ModelConfig(MODEL.id)
 def test_on_a_cpu_numbers_have_32_bits() -> None:
     choice = choose(MODEL, MACHINE, CONFIG, "--engine says so")
     assert (choice.engine, choice.engine_reason) == ("transformers", "--engine says so")
-    assert (choice.cache_type_k, choice.cache_type_v, choice.gpu_layers) == ("f32", "f32", 0)
+    assert (
+        choice.running.cache_type_k,
+        choice.running.cache_type_v,
+        choice.running.gpu_layers,
+    ) == ("f32", "f32", 0)
     assert choice.context_length == 32768
     # Weights, and 8 bytes for a key and its value at each place of the context.
     assert choice.memory > 4 * MODEL.parameters + 8 * 28 * KIB * choice.context_length
@@ -48,7 +52,7 @@ def test_on_a_cpu_numbers_have_32_bits() -> None:
 def test_a_gpu_is_used_whole_with_half_the_bits() -> None:
     machine = replace(MACHINE, memory_free=GIB, gpus=(Gpu("Card", 24 * GIB, 20 * GIB),))
     choice = choose(MODEL, machine, CONFIG, "")
-    assert (choice.cache_type_k, choice.gpu_layers) == ("bf16", -1)
+    assert (choice.running.cache_type_k, choice.running.gpu_layers) == ("bf16", -1)
     assert 2 * MODEL.parameters < choice.memory < 20 * GIB
 
 
@@ -79,4 +83,4 @@ def test_a_hybrid_has_no_spare_slots() -> None:
 @pytest.mark.parametrize("parallel", [1, 4, 200])
 def test_a_step_holds_a_token_of_every_sequence(parallel: int) -> None:
     config = replace(CONFIG, parallel=parallel, batch=8)
-    assert choose(MODEL, MACHINE, config, "").batch >= parallel + 2
+    assert choose(MODEL, MACHINE, config, "").running.batch >= parallel + 2

@@ -9,7 +9,7 @@ from tests.support.process import script
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, Sampled
-from hubserve_engine.types import EngineName, Sampler, Sampling
+from hubserve_engine.types import EngineName, Running, Sampler, Sampling
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LLAMA = ("tiny-llama", "tiny-qwen35")
@@ -53,11 +53,9 @@ def load(
         context_length=context,
         parallel=slots,
         spare=spare,
-        batch=batch,
-        flash_attention=flash_attention,
         drafts=drafts,
         snapshots=snapshots,
-        threads=threads,
+        running=Running(batch=batch, flash_attention=flash_attention, threads=threads),
     )
     return backends.load(kind, config, lambda _done: None)
 

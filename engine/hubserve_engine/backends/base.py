@@ -6,10 +6,10 @@ but for `longest_piece`, `tokenize`, `piece` and `sampler`, which any thread may
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from hubserve_engine.types import CacheType, Guide, Sampler, Sampling, TokenLogprob
+from hubserve_engine.types import Guide, Running, Sampler, Sampling, TokenLogprob
 
 
 class NoRoom(Exception):
@@ -18,7 +18,7 @@ class NoRoom(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BackendConfig:
-    """How to load: files (a split model's parts in order), sizes in tokens, -1 layers for all.
+    """How to load: files (a split model's parts in order), sizes in tokens.
 
     `parallel` sequences run at the same time; `spare` further slots are for what is kept. `drafts`
     are the guesses that a step may verify, of all sequences together; `snapshots` the earlier
@@ -29,15 +29,9 @@ class BackendConfig:
     context_length: int
     parallel: int
     spare: int = 0
-    batch: int = 512
-    micro_batch: int = 256
-    threads: int = 1
-    gpu_layers: int = 0
-    flash_attention: bool = False
-    cache_type_k: CacheType = "f16"
-    cache_type_v: CacheType = "f16"
     drafts: int = 0
     snapshots: int = 0
+    running: Running = field(default_factory=Running)
 
 
 @dataclass(frozen=True, slots=True)

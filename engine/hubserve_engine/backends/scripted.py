@@ -137,11 +137,11 @@ class ScriptedBackend:
             context_length=self._script.context or config.context_length,
             slots=config.parallel + config.spare,
             parallel=config.parallel,
-            max_batch=config.batch,
+            max_batch=config.running.batch,
             max_rows=config.parallel + config.drafts,
             truncate=not self._script.recurrent,
             restore_truncates=not (self._script.recurrent or self._script.window),
-            rollback=config.snapshots if self._script.recurrent else config.batch,
+            rollback=config.snapshots if self._script.recurrent else config.running.batch,
         )
         self.loaded = Loaded(
             architecture="scripted",

@@ -55,7 +55,7 @@ class LlamaCppBackend:
             rollback=self._context.rollback,
             min_chunk=_MIN_CHUNK,
             chunk_multiple=_CHUNK_MULTIPLE,
-            threads=config.threads,
+            threads=config.running.threads,
         )
         self.state_key = self._context.state_key
         self.loaded = self._describe()
@@ -69,13 +69,15 @@ class LlamaCppBackend:
                 f" it is {self._context.length} now."
             )
         layers = llama.llama_model_n_layer(model.handle)
-        offloaded = layers if config.gpu_layers < 0 else min(config.gpu_layers, layers)
+        offloaded = (
+            layers if config.running.gpu_layers < 0 else min(config.running.gpu_layers, layers)
+        )
         if offloaded and not llama.llama_supports_gpu_offload():
             notices.append(
                 "This build of llama.cpp has no GPU support, so all layers are on the CPU."
             )
             offloaded = 0
-        threads = counted(config.threads, "CPU thread")
+        threads = counted(config.running.threads, "CPU thread")
         return Loaded(
             architecture=model.architecture,
             parameters=llama.llama_model_n_params(model.handle),

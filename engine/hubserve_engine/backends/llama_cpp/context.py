@@ -68,11 +68,11 @@ class Context:
             length = max(_SMALLEST_CONTEXT, length // 2)
 
     def _params(self, length: int) -> Any:
-        config = self._config
+        config, running = self._config, self._config.running
         params = llama.llama_context_default_params()
         params.n_ctx = length
-        params.n_batch = config.batch
-        params.n_ubatch = config.micro_batch
+        params.n_batch = running.batch
+        params.n_ubatch = running.micro_batch
         params.n_seq_max = config.parallel + config.spare
         # Otherwise the worst case is reserved: a row of the whole vocabulary for every batch token.
         # It is also asked for a row of each sequence, and ends the process if that is too many.
@@ -80,14 +80,14 @@ class Context:
         # Taken as 0 where the architecture cannot do it.
         params.n_rs_seq = config.snapshots if self._model.recurrent else 0
         params.kv_unified = True
-        params.n_threads = params.n_threads_batch = config.threads
+        params.n_threads = params.n_threads_batch = running.threads
         params.flash_attn_type = (
             llama.LLAMA_FLASH_ATTN_TYPE_ENABLED
-            if config.flash_attention
+            if running.flash_attention
             else llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
         )
-        params.type_k = _number(config.cache_type_k)
-        params.type_v = _number(config.cache_type_v)
+        params.type_k = _number(running.cache_type_k)
+        params.type_v = _number(running.cache_type_v)
         # Sliding-window layers keep all they have seen, so that any prefix can be cut and reused.
         params.swa_full = True
         params.no_perf = True

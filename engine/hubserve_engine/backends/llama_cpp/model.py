@@ -214,7 +214,7 @@ class Model:
 
 def _load(config: BackendConfig, progress: Progress) -> Any:
     params = llama.llama_model_default_params()
-    params.n_gpu_layers = config.gpu_layers
+    params.n_gpu_layers = config.running.gpu_layers
 
     @llama.llama_progress_callback  # type: ignore[untyped-decorator]
     def on_progress(done: float, _user_data: ctypes.c_void_p) -> bool:

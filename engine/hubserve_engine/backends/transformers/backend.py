@@ -44,7 +44,7 @@ class TransformersBackend:
     """
 
     def __init__(self, config: BackendConfig, progress: Progress) -> None:
-        torch.set_num_threads(config.threads)
+        torch.set_num_threads(config.running.threads)
         self._model = Model(Path(config.files[0]))
         self._vocabulary = self._model.vocabulary
         sample = self._empty()
@@ -56,12 +56,12 @@ class TransformersBackend:
             context_length=config.context_length,
             slots=config.parallel + config.spare,
             parallel=config.parallel,
-            max_batch=min(config.batch, config.context_length),
+            max_batch=min(config.running.batch, config.context_length),
             max_rows=config.parallel + config.drafts,
             truncate=not recurrent,
             restore_truncates=not recurrent,
             rollback=config.drafts if recurrent else config.context_length,
-            threads=config.threads if on_cpu else 1,
+            threads=config.running.threads if on_cpu else 1,
         )
         self.state_key = (
             f"transformers={transformers.__version__} torch={torch.__version__}"
@@ -82,7 +82,7 @@ class TransformersBackend:
 
     def _describe(self, config: BackendConfig) -> Loaded:
         model, vocabulary = self._model, self._vocabulary
-        threads = counted(config.threads, "CPU thread")
+        threads = counted(config.running.threads, "CPU thread")
         kinds = {"cpu": threads, "mps": "the Apple GPU"}
         if model.device.type == "cuda":
             kinds["cuda"] = torch.cuda.get_device_name(model.device)

@@ -13,6 +13,7 @@ from hubserve_engine.backends.base import BackendConfig, Chunk
 from hubserve_engine.backends.llama_cpp import LlamaCppBackend
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.state import key
+from hubserve_engine.types import Running
 
 REAL = [pytest.param(name, marks=pytest.mark.model) for name in ("smollm2", "gemma3")]
 WORDS = "The quick brown fox jumps over the lazy dog, and the hour is late in the land. "
@@ -22,7 +23,9 @@ WORDS = "The quick brown fox jumps over the lazy dog, and the hour is late in th
 def backend(request: pytest.FixtureRequest) -> Iterator[LlamaCppBackend]:
     name = request.param
     file = FIXTURES / f"{name}.gguf" if name in LLAMA else real_model(name)
-    config = BackendConfig((str(file),), context_length=2048, parallel=4, batch=256)
+    config = BackendConfig(
+        (str(file),), context_length=2048, parallel=4, running=Running(batch=256)
+    )
     backend = LlamaCppBackend(config, lambda _done: None)
     yield backend
     backend.close()
