@@ -69,9 +69,10 @@ def print_share(model: str, threads: int, sequences: int) -> None:
     from hubserve_engine.backends.base import BackendConfig
     from hubserve_engine.backends.llama_cpp import LlamaCppBackend
     from hubserve_engine.config import ModelConfig
+    from hubserve_engine.model_info import Running
     from hubserve_engine.pace import Pace
     from hubserve_engine.prompt.template import ChatTemplate
-    from hubserve_engine.types import Request, Running, Sampling, SamplingOptions
+    from hubserve_engine.types import Request, Sampling, SamplingOptions
     from hubserve_engine.worker.intake import Intake
     from hubserve_engine.worker.keeper import Keeper
     from hubserve_engine.worker.loop import Loop

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from hubserve_engine.catalog.identity import identity
 from hubserve_engine.config import DiskCache, EngineConfig
+from hubserve_engine.model_info import DiskUse
 from hubserve_engine.prefix_store.folder import CacheUnusable, Folder, default_folder
 from hubserve_engine.surrogates import mended
-from hubserve_engine.types import DiskUse
 
 
 @dataclass(frozen=True, slots=True)

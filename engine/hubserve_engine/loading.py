@@ -7,9 +7,9 @@ from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.config import EngineConfig, ModelConfig
 from hubserve_engine.disk_cache import Settled
 from hubserve_engine.errors import StartError
+from hubserve_engine.model_info import ModelInfo
 from hubserve_engine.select import Choice, shrunk
 from hubserve_engine.surrogates import mended
-from hubserve_engine.types import ModelInfo
 from hubserve_engine.worker.protocol import Load, Ready
 
 

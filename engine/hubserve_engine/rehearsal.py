@@ -6,8 +6,9 @@ from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.catalog.gguf_state import StateSize
 from hubserve_engine.config import ModelConfig
 from hubserve_engine.context_size import USUAL_CONTEXT
+from hubserve_engine.model_info import Running
 from hubserve_engine.select import DRAFTS, SPARE, Choice
-from hubserve_engine.types import Running, Sampling
+from hubserve_engine.types import Sampling
 
 
 def scripted(config: ModelConfig) -> tuple[ResolvedModel, Choice]:

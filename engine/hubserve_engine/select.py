@@ -10,7 +10,8 @@ from hubserve_engine import context_size
 from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.config import UNQUANTIZED, ModelConfig
 from hubserve_engine.hardware import Hardware
-from hubserve_engine.types import EngineName, Running
+from hubserve_engine.model_info import Running
+from hubserve_engine.types import EngineName
 from hubserve_engine.units import size_text
 
 _MANY_STREAMS = 8

@@ -11,8 +11,9 @@ from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.config import ModelConfig
 from hubserve_engine.errors import StartError
 from hubserve_engine.hardware import Hardware
+from hubserve_engine.model_info import Running
 from hubserve_engine.select import DRAFTS, SPARE, Choice
-from hubserve_engine.types import CacheType, Running
+from hubserve_engine.types import CacheType
 from hubserve_engine.units import size_text
 
 _STEP_CPU, _STEP_GPU = 128, 512

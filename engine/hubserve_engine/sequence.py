@@ -6,11 +6,12 @@ from collections.abc import Sequence as Series
 
 import numpy as np
 
+from hubserve_engine.choosing import Guide, Sampler
 from hubserve_engine.lookup import Lookup
 from hubserve_engine.marks import lasting
 from hubserve_engine.radix_tree import Tokens
 from hubserve_engine.transcript import Transcript
-from hubserve_engine.types import CacheTier, FinishReason, Guide, Sampler
+from hubserve_engine.types import CacheTier, FinishReason
 
 
 class Sequence:

@@ -16,19 +16,12 @@ from hubserve_engine.errors import (
     ModelNotFound,
 )
 from hubserve_engine.loading import loaded_model, order
+from hubserve_engine.model_info import ModelInfo
 from hubserve_engine.output.assemble import with_calls
 from hubserve_engine.supervisor import Supervisor
 from hubserve_engine.threads import in_thread
 from hubserve_engine.tool_formats import FORMATS
-from hubserve_engine.types import (
-    Chat,
-    Event,
-    ModelInfo,
-    Rendered,
-    Request,
-    Stage,
-    WorkerEvent,
-)
+from hubserve_engine.types import Chat, Event, Rendered, Request, Stage, WorkerEvent
 from hubserve_engine.worker.handle import WorkerHandle
 from hubserve_engine.worker.spawn import Spawned
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hubserve_engine.channels import ChannelSplitter
+from hubserve_engine.choosing import Guide
 from hubserve_engine.detokenize import Detokenizer
 from hubserve_engine.profiles import Profile
-from hubserve_engine.types import Guide
 
 SENTENCE = "\n\nThat is enough thinking; what follows is the answer.\n"
 ANSWER_SHARE = 4

@@ -4,9 +4,9 @@ A `Request` goes in, a stream of `Event`s comes out: one `Started`, any number o
 `ToolCallDelta`s, one `Finished` for each choice, and a `Completed` at the end.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 Channel = Literal["reasoning", "content"]
@@ -147,61 +147,6 @@ class SamplingOptions:
         """`defaults` with everything that these options set."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}
         return replace(defaults, **{name: v for name, v in given.items() if v is not None})
-
-
-class Sampler(Protocol):
-    """The sampling state of one sequence: its random numbers and what it counts for penalties.
-
-    It belongs to the sequence, not to a backend's slot, so a preempted sequence goes on as if
-    nothing had been.
-    """
-
-    def accept(self, token: int) -> None:
-        """Count a token that was written without being sampled."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class Guide(Protocol):
-    """Which tokens may come next in one sequence. It belongs to the sequence, as the sampler does.
-
-    A backend's `collect` asks for the `mask` before it samples a token, and has each token that it
-    chose `accept`ed: those are the sequence's own, whatever was guessed. After each step the worker
-    asks what is `forced`, writes that without asking the model, and has it accepted too; the next
-    step reads it in one go. So after every step the guide has seen all that the sequence has
-    written. What must come first of all is said by the mask.
-    """
-
-    def mask(self) -> bytes | None:
-        """A bit for each token of the vocabulary, the lowest of each byte first, and zeros up to
-        whole words of 32: those that are set may come next. None: every token may.
-
-        A mask without any means that something is wrong, which ends the request with an error.
-        """
-        ...
-
-    def accept(self, token: int) -> None:
-        """It was written."""
-        ...
-
-    def forced(self) -> list[int]:
-        """Tokens that must come next, in their order; none where there is a choice."""
-        ...
-
-    def fitting(self, tokens: Sequence[int]) -> int:
-        """How many of these guesses may come next, one after the other. Nothing is accepted."""
-        ...
-
-    @property
-    def done(self) -> bool:
-        """Nothing may come any more, so the answer ends here."""
-        ...
-
-    @property
-    def error(self) -> str | None:
-        """What went wrong, as a sentence."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,68 +296,3 @@ class Rendered:
 
     text: str
     thinking_open: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DiskUse:
-    """The folder with prefixes on disk, how many bytes it held at the start, and may hold."""
-
-    folder: str
-    used: int
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """How a model is run. -1 `gpu_layers` are all; a step takes up to `batch` tokens, of which
-    `micro_batch` are computed at once."""
-
-    threads: int = 1
-    gpu_layers: int = 0
-    flash_attention: bool = False
-    cache_type_k: CacheType = "f16"
-    cache_type_v: CacheType = "f16"
-    batch: int = 512
-    micro_batch: int = 256
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """What is known of a model once it is loaded; all of it is fit to show.
-
-    Sizes are in bytes; `context_limit` says in words what limited `context_length`; `draft_max` are
-    the tokens that may be guessed for a sequence in a step. `disk` is None where no prefixes are
-    kept there. `tool_format` names how calls are written. `notices` are sentences for the start-up
-    banner, such as a template without a thinking switch.
-    """
-
-    id: str
-    aliases: tuple[str, ...]
-    architecture: str
-    name: str | None
-    quantization: str
-    size: int
-    parameters: int
-    vocabulary: int
-    embedding_length: int
-    context_length: int
-    context_trained: int
-    context_limit: str
-    parallel: int
-    engine: EngineName
-    engine_reason: str
-    hardware: str
-    draft_max: int
-    running: Running
-    memory: int
-    path: str
-    chat_template: str
-    bos: str
-    eos: str
-    sampling: Sampling
-    thinking_tags: tuple[str, str] | None
-    thinking_switch: str | None
-    tool_format: str
-    disk: DiskUse | None = None
-    notices: tuple[str, ...] = ()
-    created: int = 0

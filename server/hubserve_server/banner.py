@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from hubserve_engine.types import ModelInfo, Running
+from hubserve_engine.model_info import ModelInfo, Running
 from hubserve_engine.units import size_text
 from hubserve_server.listener import own_address
 from hubserve_server.settings import KEY_VARIABLE, Settings

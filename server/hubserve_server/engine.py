@@ -3,7 +3,8 @@
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
-from hubserve_engine.types import Chat, Event, ModelInfo, Rendered, Request, Stage
+from hubserve_engine.model_info import ModelInfo
+from hubserve_engine.types import Chat, Event, Rendered, Request, Stage
 
 
 class Engine(Protocol):

@@ -13,8 +13,8 @@ from hubserve_engine.disk_cache import Settled
 from hubserve_engine.errors import StartError
 from hubserve_engine.hardware import Hardware
 from hubserve_engine.loading import loaded_model, order
+from hubserve_engine.model_info import ModelInfo
 from hubserve_engine.select import choose
-from hubserve_engine.types import ModelInfo
 from hubserve_engine.worker.protocol import Ready
 
 CONFIG = ModelConfig(str(Path(__file__).parents[1] / "fixtures/tiny-llama.gguf"))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hubserve_engine.channels import ChannelSplitter
+from hubserve_engine.choosing import Guide
 from hubserve_engine.profiles.families import FAMILIES
 from hubserve_engine.thinking_budget import (
     SENTENCE,
@@ -15,7 +16,6 @@ from hubserve_engine.thinking_budget import (
     allowance,
     closing,
 )
-from hubserve_engine.types import Guide
 
 THINK = next(family.profile for family in FAMILIES if family.profile.name == "think")
 HARMONY = next(family.profile for family in FAMILIES if family.profile.name == "harmony")

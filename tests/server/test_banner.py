@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from tests.support.fake_engine import INFO, MODEL_ID
 
-from hubserve_engine.types import ModelInfo
+from hubserve_engine.model_info import ModelInfo
 from hubserve_server import banner
 from hubserve_server.settings import Settings
 

@@ -9,7 +9,9 @@ from tests.support.process import script
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, Sampled
-from hubserve_engine.types import EngineName, Running, Sampler, Sampling
+from hubserve_engine.choosing import Sampler
+from hubserve_engine.model_info import Running
+from hubserve_engine.types import EngineName, Sampling
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LLAMA = ("tiny-llama", "tiny-qwen35")

@@ -6,18 +6,16 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hubserve_engine.errors import InvalidRequest, Loading, ModelNotFound, Unavailable
+from hubserve_engine.model_info import DiskUse, ModelInfo, Running
 from hubserve_engine.types import (
     Chat,
     Completed,
     Delta,
-    DiskUse,
     Event,
     Finished,
     FinishReason,
-    ModelInfo,
     Rendered,
     Request,
-    Running,
     Sampling,
     Stage,
     Started,

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from hubserve_engine.backends.base import Backend
-from hubserve_engine.types import Guide
+from hubserve_engine.choosing import Guide
 
 _ODD = (
     "</think>\n\n{",

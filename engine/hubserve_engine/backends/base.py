@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hubserve_engine.types import Guide, Running, Sampler, Sampling, TokenLogprob
+from hubserve_engine.choosing import Guide, Sampler
+from hubserve_engine.model_info import Running
+from hubserve_engine.types import Sampling, TokenLogprob
 
 
 class NoRoom(Exception):

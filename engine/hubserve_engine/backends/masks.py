@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from hubserve_engine.types import Guide
+from hubserve_engine.choosing import Guide
 
 FEW = 4096
 """Up to so many tokens it is quicker to look at those alone than at a row without the others."""

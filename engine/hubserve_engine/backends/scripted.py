@@ -27,8 +27,9 @@ from hubserve_engine.backends.base import (
     verify,
 )
 from hubserve_engine.backends.scripted_slot import Kind, Slot
+from hubserve_engine.choosing import Guide, Sampler
 from hubserve_engine.errors import LoadError
-from hubserve_engine.types import Guide, Sampler, Sampling, TokenLogprob, TokenProbability
+from hubserve_engine.types import Sampling, TokenLogprob, TokenProbability
 
 _SPECIAL = ("<|im_start|>", "<|im_end|>", "<think>", "</think>")
 _SPECIAL_TEXT = re.compile(f"({'|'.join(map(re.escape, _SPECIAL))})")

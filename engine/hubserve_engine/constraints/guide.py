@@ -1,4 +1,4 @@
-"""A grammar's state in one sequence, as a `types.Guide`."""
+"""A grammar's state in one sequence, as a `choosing.Guide`."""
 
 from collections.abc import Sequence
 

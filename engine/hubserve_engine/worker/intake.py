@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.channels import ChannelSplitter
+from hubserve_engine.choosing import Guide
 from hubserve_engine.errors import ContextOverflow, InvalidRequest
 from hubserve_engine.profiles import Profile
 from hubserve_engine.prompt import limits
@@ -19,7 +20,6 @@ from hubserve_engine.tool_formats import ToolFormat
 from hubserve_engine.transcript import Transcript
 from hubserve_engine.types import (
     Chat,
-    Guide,
     ReasoningFormat,
     ReasoningSwitch,
     Rendered,

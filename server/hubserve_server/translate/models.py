@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from hubserve_engine.types import ModelInfo
+from hubserve_engine.model_info import ModelInfo
 from hubserve_server.translate.heading import fingerprint
 from hubserve_server.wire.models import (
     Architecture,

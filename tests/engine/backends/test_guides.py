@@ -8,7 +8,8 @@ from tests.support.backends import GREEDY, NAMES, load, sample, tokens_of
 from tests.support.guides import Rule, RuleGuide, spelling
 
 from hubserve_engine.backends.base import Backend, Chunk, Sampled
-from hubserve_engine.types import Guide, Sampling
+from hubserve_engine.choosing import Guide
+from hubserve_engine.types import Sampling
 
 TEXT = "the man and the land in an hour, all of it written on one long line"
 ALLOWED = (65, 97, 98, 99, 100, 200)

@@ -13,7 +13,7 @@ from hubserve_engine.backends.base import BackendConfig, Chunk
 from hubserve_engine.backends.llama_cpp import LlamaCppBackend
 from hubserve_engine.backends.llama_cpp.model import Model
 from hubserve_engine.backends.llama_cpp.state import key
-from hubserve_engine.types import Running
+from hubserve_engine.model_info import Running
 
 REAL = [pytest.param(name, marks=pytest.mark.model) for name in ("smollm2", "gemma3")]
 WORDS = "The quick brown fox jumps over the lazy dog, and the hour is late in the land. "
