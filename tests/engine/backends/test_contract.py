@@ -2,10 +2,10 @@
 
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.backend_fixtures import TEXT, backend, name, prompt
 from tests.support.backends import (
     GREEDY,
     LLAMA,
@@ -21,25 +21,9 @@ from tests.support.backends import (
 from hubserve_engine.backends.base import Backend, Chunk, NoRoom
 from hubserve_engine.types import Sampling
 
-TEXT = "the man and the land in an hour, all of it written on one long line"
+__all__ = ["backend", "name", "prompt"]
+
 OTHER = "something else, which is about as long as the first but not the same"
-
-
-@pytest.fixture(params=NAMES)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def backend(name: str, tmp_path: Path) -> Iterator[Backend]:
-    backend = load(name, tmp_path)
-    yield backend
-    backend.close()
-
-
-@pytest.fixture
-def prompt(backend: Backend) -> list[int]:
-    return tokens_of(backend, TEXT)
 
 
 @pytest.fixture

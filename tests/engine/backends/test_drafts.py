@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.support.backends import GREEDY, LLAMA, NAMES, guess, load, read, sample, tokens_of, write
+from tests.support.backend_fixtures import TEXT, backend, name, prompt
+from tests.support.backends import GREEDY, LLAMA, guess, load, read, sample, tokens_of, write
 
 from hubserve_engine.backends.base import Backend, Chunk, Sampled
 from hubserve_engine.types import Sampling, TokenLogprob
 
-TEXT = "the man and the land in an hour, all of it written on one long line"
+__all__ = ["backend", "name", "prompt"]
+
 SEEDED = Sampling(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0, seed=7)
 PENALIZED = Sampling(
     temperature=1.2, seed=11, repeat_penalty=1.3, frequency_penalty=0.4, presence_penalty=0.2
@@ -18,23 +20,11 @@ COUNT = 24
 Draft = Callable[[Sequence[int]], Sequence[int]]
 
 
-@pytest.fixture(params=NAMES)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    backend = load(str(request.param), tmp_path)
-    yield backend
-    backend.close()
-
-
 @pytest.fixture(params=LLAMA)
 def llama(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     backend = load(str(request.param), tmp_path)
     yield backend
     backend.close()
-
-
-@pytest.fixture
-def prompt(backend: Backend) -> list[int]:
-    return tokens_of(backend, TEXT)
 
 
 def right(coming: Sequence[int]) -> Sequence[int]:
@@ -133,10 +123,10 @@ def test_guesses_of_several_beside_a_prompt_do_not_mix(backend: Backend) -> None
     prompts = [tokens_of(backend, text + TEXT) for text in ("one", "another", "a third ")]
     coming = [write(backend, slot, prompt, 12) for slot, prompt in enumerate(prompts)]
     samplers = []
-    for slot, prompt in enumerate(prompts):
+    for slot, tokens in enumerate(prompts):
         backend.remove(slot)
-        samplers.append(backend.sampler(GREEDY, prompt))
-        sample(backend, slot, prompt, 0, samplers[-1])
+        samplers.append(backend.sampler(GREEDY, tokens))
+        sample(backend, slot, tokens, 0, samplers[-1])
     drafts = [coming[0][1:8], [coming[1][1], coming[1][2] ^ 1, 7], []]
     chunks = [Chunk(3, prompts[0], 0)]
     for slot, draft in enumerate(drafts):
@@ -159,12 +149,11 @@ def test_what_it_says_of_guesses_holds(backend: Backend) -> None:
     assert not capabilities.truncate or capabilities.rollback >= 15
 
 
-def test_without_guesses_there_is_a_row_for_each_sequence(tmp_path: Path) -> None:
-    for name in NAMES:
-        backend = load(name, tmp_path, drafts=0, snapshots=0)
-        assert backend.capabilities.max_rows == backend.capabilities.slots
-        assert backend.capabilities.truncate or backend.capabilities.rollback == 0
-        backend.close()
+def test_without_guesses_there_is_a_row_for_each_sequence(name: str, tmp_path: Path) -> None:
+    backend = load(name, tmp_path, drafts=0, snapshots=0)
+    assert backend.capabilities.max_rows == backend.capabilities.slots
+    assert backend.capabilities.truncate or backend.capabilities.rollback == 0
+    backend.close()
 
 
 def test_more_rows_than_there_is_room_for_are_a_fault_not_an_abort(llama: Backend) -> None:

@@ -1,17 +1,18 @@
 """Guided sampling: no backend writes what may not come, whatever its model would rather say."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
-from tests.support.backends import GREEDY, NAMES, load, sample, tokens_of
+from tests.support.backend_fixtures import backend, name, prompt
+from tests.support.backends import GREEDY, sample
 from tests.support.guides import Rule, RuleGuide, spelling
 
 from hubserve_engine.backends.base import Backend, Chunk, Sampled
 from hubserve_engine.choosing import Guide
 from hubserve_engine.types import Sampling
 
-TEXT = "the man and the land in an hour, all of it written on one long line"
+__all__ = ["backend", "name", "prompt"]
+
 ALLOWED = (65, 97, 98, 99, 100, 200)
 SAMPLINGS = [
     GREEDY,
@@ -19,18 +20,6 @@ SAMPLINGS = [
     Sampling(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0, seed=7),
     Sampling(seed=11, repeat_penalty=1.3, frequency_penalty=0.4),
 ]
-
-
-@pytest.fixture(params=NAMES)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    backend = load(str(request.param), tmp_path)
-    yield backend
-    backend.close()
-
-
-@pytest.fixture
-def prompt(backend: Backend) -> list[int]:
-    return tokens_of(backend, TEXT)
 
 
 def write(

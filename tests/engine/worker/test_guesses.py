@@ -1,7 +1,7 @@
 """Steps that verify guesses: whatever is guessed, the client sees what it would see without."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Sequence as Series
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support import process
-from tests.support.backends import NAMES, load
+from tests.support.backend_fixtures import backend, name
 from tests.support.loops import Bench, completed, finished, text
 
 from hubserve_engine import backends
@@ -20,6 +20,8 @@ from hubserve_engine.sequence import Sequence
 from hubserve_engine.types import Completed, Event, Request, SamplingOptions
 from hubserve_engine.worker import loop
 from hubserve_engine.worker.protocol import Step
+
+__all__ = ["backend", "name"]
 
 Guesser = Callable[[Sequence], list[int]]
 
@@ -187,13 +189,6 @@ def test_any_guesses_leave_every_answer_as_it_is(
             outcomes.append([[text(e, i) for i in range(2)] for e in events])
             outcomes.append([completed(e).usage.completion_tokens for e in events])
     assert outcomes[:2] == outcomes[2:]
-
-
-@pytest.fixture(params=NAMES)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    backend = load(str(request.param), tmp_path)
-    yield backend
-    backend.close()
 
 
 def test_text_that_suggests_itself_stays_what_it_is(

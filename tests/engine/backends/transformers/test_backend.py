@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tests.support.backend_fixtures import TEXT
 from tests.support.backends import (
     FIXTURES,
     GREEDY,
@@ -25,7 +26,6 @@ from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend, BackendConfig
 from hubserve_engine.errors import LoadError
 
-TEXT = "the man and the land in an hour, all of it written on one long line"
 COUNT = 24
 
 
