@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from hubserve_engine.types import Completed, Delta, Event, Finished, TokenLogprob, ToolCallDelta
 from hubserve_server.translate.counts import chat_logprobs, timings, usage
-from hubserve_server.translate.ending import Ending, with_ending
+from hubserve_server.translate.ending import Ending, last_chunks, with_ending
 from hubserve_server.translate.heading import Heading, fingerprint
 from hubserve_server.wire.replies import (
     CalledFunction,
@@ -100,10 +100,7 @@ def _whole(index: int, choice: _Choice, logprobs: bool) -> ChatChoice:
 async def chat_chunks(
     heading: Heading, events: AsyncIterator[Event], *, n: int, include_usage: bool
 ) -> AsyncGenerator[ChatChunk, None]:
-    """Role, thinking, content, calls, finish; then usage, where it was asked for.
-
-    The last chunk carries the timings.
-    """
+    """Role, thinking, content, calls, finish; then what `last_chunks` says."""
     for index in range(n):
         yield _chunk(heading, index, ChatDelta(role="assistant", content=""))
     async for event in with_ending(events):
@@ -118,14 +115,9 @@ async def chat_chunks(
             case Finished():
                 yield _chunk(heading, event.index, ChatDelta(), finish=event.reason)
             case Ending(finished, completed):
-                heading.on_completed(completed)
-                last = _chunk(heading, finished.index, ChatDelta(), finish=finished.reason)
-                if include_usage:
-                    yield last
-                    last = _bare(heading)
-                    last.usage = usage(completed.usage)
-                last.timings = timings(completed.timings)
-                yield last
+                end = _chunk(heading, finished.index, ChatDelta(), finish=finished.reason)
+                for chunk in last_chunks(heading, completed, end, include_usage=include_usage):
+                    yield chunk
 
 
 def _call_parts(delta: ToolCallDelta) -> Iterator[ToolCall]:
@@ -154,17 +146,6 @@ def _chunk(
         logprobs=chat_logprobs(logprobs) if logprobs else None,
         finish_reason=finish,
     )
-    chunk = _bare(heading)
+    chunk = heading.bare(ChatChunk)
     chunk.choices.append(choice)
     return chunk
-
-
-def _bare(heading: Heading) -> ChatChunk:
-    """A chunk without choices, which is the form of the one that carries the usage."""
-    return ChatChunk(
-        id=heading.id,
-        created=heading.created,
-        model=heading.model,
-        system_fingerprint=fingerprint(),
-        choices=[],
-    )

@@ -1,9 +1,11 @@
 """The end of an answer: its counts belong to the chunk that says how the last choice ended."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
 
 from hubserve_engine.types import Completed, Delta, Event, Finished, ToolCallDelta
+from hubserve_server.translate.counts import timings, usage
+from hubserve_server.translate.heading import Heading, Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +38,17 @@ async def with_ending(
                 if held is None:
                     yield event
     raise RuntimeError("the engine ended an answer without completing it")
+
+
+def last_chunks(
+    heading: Heading, completed: Completed, chunk: Reply, *, include_usage: bool
+) -> Iterator[Reply]:
+    """The chunk that says how the last choice ended, and one with the usage, where it was asked
+    for. The last one carries the timings."""
+    heading.on_completed(completed)
+    if include_usage:
+        yield chunk
+        chunk = heading.bare(type(chunk))
+        chunk.usage = usage(completed.usage)
+    chunk.timings = timings(completed.timings)
+    yield chunk

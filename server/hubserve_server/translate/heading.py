@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
+from typing import TypeVar
 
 from hubserve_engine.types import Completed
+from hubserve_server.wire.replies import ChatChunk, TextCompletion
+
+Reply = TypeVar("Reply", ChatChunk, TextCompletion)
 
 
 @cache
@@ -28,3 +32,13 @@ class Heading:
     @classmethod
     def new(cls, prefix: str, model: str, on_completed: Callable[[Completed], None]) -> "Heading":
         return cls(f"{prefix}-{uuid.uuid4().hex}", model, on_completed)
+
+    def bare(self, kind: type[Reply]) -> Reply:
+        """A reply without choices, which is the form of the chunk that carries the usage."""
+        return kind(
+            id=self.id,
+            created=self.created,
+            model=self.model,
+            system_fingerprint=fingerprint(),
+            choices=[],
+        )

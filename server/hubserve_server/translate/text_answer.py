@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from hubserve_engine.types import Completed, Delta, Event, Finished, TokenLogprob
 from hubserve_server.translate.counts import text_logprobs, timings, usage
-from hubserve_server.translate.ending import Ending, with_ending
-from hubserve_server.translate.heading import Heading, fingerprint
+from hubserve_server.translate.ending import Ending, last_chunks, with_ending
+from hubserve_server.translate.heading import Heading
 from hubserve_server.wire.replies import Finish, TextChoice, TextCompletion
 
 
@@ -25,7 +25,7 @@ async def text_completion(
                 finish[event.index] = event.reason
             case Completed():
                 heading.on_completed(event)
-                reply = _bare(heading)
+                reply = heading.bare(TextCompletion)
                 reply.choices = [
                     TextChoice(
                         text="".join(texts[index]),
@@ -44,7 +44,7 @@ async def text_completion(
 async def text_chunks(
     heading: Heading, events: AsyncIterator[Event], *, prefixes: Sequence[str], include_usage: bool
 ) -> AsyncGenerator[TextCompletion, None]:
-    """Text, finish; then usage, where it was asked for. The last chunk carries the timings."""
+    """Text, finish; then what `last_chunks` says."""
     for index, prefix in enumerate(prefixes):
         if prefix:
             yield _chunk(heading, index, prefix)
@@ -58,27 +58,12 @@ async def text_chunks(
             case Finished():
                 yield _chunk(heading, event.index, "", event.reason)
             case Ending(finished, completed):
-                heading.on_completed(completed)
-                last = _chunk(heading, finished.index, "", finished.reason)
-                if include_usage:
-                    yield last
-                    last = _bare(heading)
-                    last.usage = usage(completed.usage)
-                last.timings = timings(completed.timings)
-                yield last
+                end = _chunk(heading, finished.index, "", finished.reason)
+                for chunk in last_chunks(heading, completed, end, include_usage=include_usage):
+                    yield chunk
 
 
 def _chunk(heading: Heading, index: int, text: str, finish: Finish | None = None) -> TextCompletion:
-    reply = _bare(heading)
+    reply = heading.bare(TextCompletion)
     reply.choices.append(TextChoice(text=text, index=index, logprobs=None, finish_reason=finish))
     return reply
-
-
-def _bare(heading: Heading) -> TextCompletion:
-    return TextCompletion(
-        id=heading.id,
-        created=heading.created,
-        model=heading.model,
-        system_fingerprint=fingerprint(),
-        choices=[],
-    )
