@@ -49,6 +49,9 @@ class Pushed:
     files: tuple[str, ...]
     private: bool
 
+    def __str__(self) -> str:
+        return f"{self.url} ({'private' if self.private else 'public'}): {', '.join(self.files)}"
+
 
 def push_to_hub(
     folder: str | os.PathLike[str],

@@ -191,10 +191,9 @@ def _push(
     from hubserve_server.export.publish import publish
 
     try:
-        pushed = publish(repo, raw, config, done, private=private)
+        pushed, warnings = publish(repo, raw, config, done, private=private)
     except StartError as error:
         raise StartError(f"{done.files[0]} is made, but not published: {error.message}") from error
-    for line in notes((), pushed.warnings):
+    for line in notes((), warnings):
         print(line)
-    seen = "private" if pushed.private else "public"
-    print(f"{pushed.url} ({seen}): {', '.join(pushed.files)}")
+    print(pushed)

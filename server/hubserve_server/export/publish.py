@@ -5,7 +5,6 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -14,24 +13,17 @@ from hubserve_engine.units import size_text
 from hubserve_exporters import Exported, GGUFExportConfig
 from hubserve_exporters.card import CardWarning, generate_model_card
 from hubserve_exporters.checkpoint import open_checkpoint
-from hubserve_exporters.hub import push_to_hub
+from hubserve_exporters.hub import Pushed, push_to_hub
 from hubserve_server.export.explained import explained
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """Where it is, what of it, who can see it, and what the card lacks."""
-
-    url: str
-    files: tuple[str, ...]
-    private: bool
-    warnings: tuple[str, ...]
 
 
 def publish(
     repo: str, raw: RawCheckpoint, config: GGUFExportConfig, done: Exported, *, private: bool
-) -> Published:
-    """Uploads the files of an export, with a card and the licence. Raises StartError."""
+) -> tuple[Pushed, tuple[str, ...]]:
+    """Uploads the files of an export, with a card and the licence; and says what the card lacks.
+
+    Raises StartError.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CardWarning)
         card = generate_model_card(
@@ -53,7 +45,7 @@ def publish(
             if path.is_file() and (real := source.file(path.name)):
                 _place(real, folder / path.name)
         pushed = push_to_hub(folder, repo, card, private)
-    return Published(pushed.url, pushed.files, pushed.private, said)
+    return pushed, said
 
 
 def _recipe(raw: RawCheckpoint, config: GGUFExportConfig, done: Exported) -> Mapping[str, object]:

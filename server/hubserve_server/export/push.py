@@ -23,6 +23,5 @@ def push(
         from hubserve_exporters.hub import push_to_hub
 
         pushed = push_to_hub(folder, repo, private=not public)
-    seen = "private" if pushed.private else "public"
-    print(f"{pushed.url} ({seen}): {', '.join(pushed.files)}")
+    print(pushed)
     return 0
