@@ -192,7 +192,8 @@ class _Saying:
         if len(options) > 64 or not all(self._disjoint(a, b) for a, b in pairs):
             self.dropped.append(Dropped("oneOf", place))
         if "anyOf" in result:
-            result["allOf"] = [*result.get("allOf", ()), {"anyOf": said}]
+            parts = result.get("allOf", [])
+            result["allOf"] = [*(parts if isinstance(parts, list) else [parts]), {"anyOf": said}]
         else:
             result["anyOf"] = said
 
@@ -207,8 +208,7 @@ class _Saying:
             return False
         shared = set(_required(a)) & set(_required(b))
         for name in shared:
-            x = _values(self._resolved(a.get("properties", {}).get(name)))
-            y = _values(self._resolved(b.get("properties", {}).get(name)))
+            x, y = (_values(self._resolved(_property(each, name))) for each in (a, b))
             if x is not None and y is not None and not x & y:
                 return True
         return False
@@ -235,6 +235,11 @@ def _values(schema: Schema) -> set[str] | None:
     if isinstance(listed := schema.get("enum"), list):
         return {json.dumps(value, sort_keys=True) for value in listed}
     return None
+
+
+def _property(schema: Schema, name: str) -> Any:
+    properties = schema.get("properties")
+    return properties.get(name) if isinstance(properties, dict) else None
 
 
 def _required(schema: Schema) -> list[str]:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hubserve_engine.constraints.schema import exact, places, relaxed, without
 from hubserve_engine.errors import InvalidRequest, Unsupported
@@ -116,3 +118,17 @@ def test_places_and_what_is_taken_away_there() -> None:
         "properties": {"a": {"pattern": "x"}},
         "items": [{}],
     }
+
+
+KEYWORDS = ("anyOf", "allOf", "properties", "required", "type", "enum", "$ref")
+leaves: st.SearchStrategy[Any] = st.sampled_from([None, 1, "a", "object", "#", "#/properties/a"])
+values = leaves | st.lists(leaves, max_size=2) | st.dictionaries(st.just("a"), leaves)
+schemas = st.dictionaries(st.sampled_from(KEYWORDS), values, max_size=4)
+
+
+@settings(max_examples=60)
+@given(schemas, schemas, schemas)
+def test_no_schema_is_too_strange(outer: Any, one: Any, other: Any) -> None:
+    objects = [{**each, "type": "object", "required": ["a"]} for each in (one, other)]
+    said, _ = relaxed({**outer, "oneOf": objects}, param="p")
+    assert "oneOf" not in said
