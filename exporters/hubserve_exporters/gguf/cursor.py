@@ -44,6 +44,16 @@ class Cursor:
         value: int = _U64.unpack_from(self._view, self._advance(8))[0]
         return value
 
+    def name(self, what: str, longest: int, encoding: str) -> str:
+        """The next string, 1 to `longest` bytes behind their number; `what` is for errors."""
+        size = self.u64()
+        if not 0 < size <= longest:
+            raise GGUFError(f"{what} is 1 to {longest} bytes long, this one {size}")
+        try:
+            return str(self.take(size), encoding)
+        except UnicodeDecodeError:
+            raise GGUFError(f"{what} is {encoding}, this one is not") from None
+
     def take_strings(self, count: int) -> tuple[memoryview, "array[int]"]:
         """The next `count` strings, each behind its length in eight bytes.
 

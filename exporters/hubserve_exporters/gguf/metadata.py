@@ -100,7 +100,7 @@ def read_metadata(cursor: Cursor, count: int) -> Metadata:
     reader = ValueReader(cursor)
     for index in range(count):
         try:
-            key = _read_key(cursor)
+            key = cursor.name("a key", MAX_KEY_BYTES, "ASCII")
         except GGUFError as error:
             raise GGUFError(f"key {index + 1} of {count}: {error}") from None
         if key in values:
@@ -110,16 +110,6 @@ def read_metadata(cursor: Cursor, count: int) -> Metadata:
         except GGUFError as error:
             raise GGUFError(f"the key {key!r}: {error}") from None
     return Metadata(values)
-
-
-def _read_key(cursor: Cursor) -> str:
-    size = cursor.u64()
-    if not 0 < size <= MAX_KEY_BYTES:
-        raise GGUFError(f"a key is 1 to {MAX_KEY_BYTES} bytes long, this one {size}")
-    try:
-        return str(cursor.take(size), "ascii")
-    except UnicodeDecodeError:
-        raise GGUFError("a key is ASCII, this one is not") from None
 
 
 def _is_uint(value: Value) -> TypeGuard[int]:

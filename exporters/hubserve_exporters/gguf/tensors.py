@@ -38,7 +38,7 @@ def read_tensors(cursor: Cursor, count: int, alignment: int) -> dict[str, Tensor
     expected = 0
     for index in range(count):
         try:
-            name = _read_name(cursor)
+            name = cursor.name("a tensor's name", MAX_NAME_BYTES, "UTF-8")
         except GGUFError as error:
             raise GGUFError(f"tensor {index + 1} of {count}: {error}") from None
         if name in tensors:
@@ -57,16 +57,6 @@ def read_tensors(cursor: Cursor, count: int, alignment: int) -> dict[str, Tensor
 def align(offset: int, alignment: int) -> int:
     """The offset, rounded up to a multiple of the alignment."""
     return offset + -offset % alignment
-
-
-def _read_name(cursor: Cursor) -> str:
-    size = cursor.u64()
-    if not 0 < size <= MAX_NAME_BYTES:
-        raise GGUFError(f"a tensor's name is 1 to {MAX_NAME_BYTES} bytes long, this one {size}")
-    try:
-        return str(cursor.take(size), "utf-8")
-    except UnicodeDecodeError:
-        raise GGUFError("a tensor's name is UTF-8, this one is not") from None
 
 
 def _read_entry(cursor: Cursor, name: str) -> TensorInfo:
