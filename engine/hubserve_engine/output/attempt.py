@@ -82,6 +82,7 @@ class Attempt:
 def _reading(layout: Layout, offer: Offer, *, strict: bool) -> Reading:
     match layout.body:
         case JsonBody() as body:
-            return ObjectReading(body, offer, strict=strict)
+            bare = not (layout.section[0] + layout.call[0]).strip()
+            return ObjectReading(body, offer, strict=strict, bare=bare)
         case NamedBody() as body:
             return NamedReading(body, layout.call[1], offer)

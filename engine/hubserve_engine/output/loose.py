@@ -28,4 +28,11 @@ LOOSE: tuple[Layout, ...] = (
     Layout(JsonBody(), call=("{", "}")),
     Layout(JsonBody(name=""), array=True),
     Layout(NamedBody("(", PythonArguments(), ")"), array=True, separator=", "),
+    # What Gemma writes to whoever shows it functions.
+    *(
+        Layout(NamedBody("(", PythonArguments(), ")"), section=(f"```tool_code\n{begin}", end))
+        for begin, end in (("", "\n```"), ("print(", ")\n```"))
+    ),
+    # Some that were trained on tags for every argument write JSON between the outer ones.
+    Layout(NamedBody(">\n"), call=("<tool_call>\n<function=", "\n</function>\n</tool_call>")),
 )

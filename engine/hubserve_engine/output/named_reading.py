@@ -24,7 +24,8 @@ class NamedReading:
         self.rest = ""
         self.tool: Tool | None = None
         self._body = body
-        self._closing = (body.end + closing).strip()
+        # Where its end is of several tags, the first of them ends the arguments.
+        self._closing = next(iter((body.end + closing).split()), "")
         self._offer = offer
         self._text = ""
         self._middle: Opening | None = None

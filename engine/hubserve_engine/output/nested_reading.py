@@ -7,6 +7,7 @@ from hubserve_engine.output.reading import State
 from hubserve_engine.output.shape import Shape, compact
 
 _TAG = re.compile(r"<(/?)([^<>]*)>")
+_DEEPEST = 100
 
 
 class NestedReading:
@@ -43,6 +44,8 @@ class NestedReading:
             if tag is None:
                 return ""
             if not tag[1]:
+                if len(open_values) > _DEEPEST:
+                    return ""
                 open_values.append(open_values[-1].child(tag[2]))
                 open_values[-1].text = part[tag.end() :]
             elif len(open_values) > 1 and open_values[-1].key == tag[2]:

@@ -12,22 +12,26 @@ from hubserve_engine.tool_formats.layout import JsonBody
 _NAMES = ("name", "tool_name", "function_name", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "tool_arguments")
 _OTHERS = frozenset(("id", "type", "index", "tool_call_id", "call_id"))
+_NONE = ("null", "", "[]")
+"""What models write for no arguments at all."""
 _LONGEST_KEY = 32
 
 
 class ObjectReading:
     """`{"name": ..., "arguments": {...}}` in any order, also within `function`.
 
-    `strict` takes no object that has more in it than a call has.
+    `strict` takes no object that has more in it than a call has; `bare` takes none that has more
+    before the arguments: nothing but its members says that it is a call.
     """
 
-    def __init__(self, body: JsonBody, offer: Offer, *, strict: bool) -> None:
+    def __init__(self, body: JsonBody, offer: Offer, *, strict: bool, bare: bool = False) -> None:
         self.state: State = "open"
         self.rest = ""
         self.tool: Tool | None = None
         self._body = body
         self._offer = offer
         self._strict = strict
+        self._bare = bare
         self._name_keys = {body.name, "function", *_NAMES} if body.name else set[str]()
         self._argument_keys = {body.arguments, *_ARGUMENTS} if body.name else set[str]()
         self._text = ""
@@ -160,16 +164,18 @@ class ObjectReading:
             self._held = self._kept
             if self.tool is not None:
                 return self._whole(self.tool, self._held)
-        elif self._strict and self._key not in _OTHERS | self._name_keys:
-            self._misfit = True
+        elif self._key not in _OTHERS | self._name_keys:
+            self._misfit = self._misfit or self._strict
+            if self._bare and not self._told:
+                self._fail()
         return ""
 
     def _whole(self, tool: Tool, arguments: str) -> str:
-        """Arguments that are known as a whole: also as JSON in a string, or null for none."""
+        """Arguments that are known as a whole: also as JSON in a string."""
         text = arguments
         if text.startswith('"'):
             text = json.loads(text).strip()
-        if text == "null":
+        if text in _NONE:
             text = "{}"
         if not text.startswith("{"):
             self.state = "failed"

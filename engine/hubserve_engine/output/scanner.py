@@ -12,8 +12,9 @@ from hubserve_engine.output.attempt import Attempt
 from hubserve_engine.output.offer import Offer
 from hubserve_engine.output.triggers import Texts, Way, triggers
 from hubserve_engine.tool_formats import ToolFormat
-from hubserve_engine.tool_formats.layout import JsonBody, NamedBody
+from hubserve_engine.tool_formats.layout import Layout, NamedBody
 
+_FENCE = "```"
 _MOST_SPACE = 64
 _NO_SECOND_LOOK = 1000
 """A call that does not fit is text, and so is what is inside one of so many characters."""
@@ -59,6 +60,8 @@ class Scanner:
         self._misfit = 0
         self._after: Way | None = None
         self._separated = False
+        self._closed = False
+        self._over = False
         self._out: list[Piece] = []
 
     def feed(self, text: str) -> list[Piece]:
@@ -173,7 +176,8 @@ class Scanner:
         if not arguments and not done:
             return
         if done:
-            self._after, self._separated, self._gap = attempt.way, False, ""
+            self._after, self._gap = attempt.way, ""
+            self._separated = self._closed = self._over = False
         if not self._offer.parallel and self.calls:
             return
         end = self._scanned - len(attempt.rest)
@@ -189,26 +193,18 @@ class Scanner:
         self._text = text
         if not text:
             return False
-        layout, body = way.layout, way.layout.body
-        inside = isinstance(body, JsonBody) and text[0] == "{"
-        inside = inside or (isinstance(body, NamedBody) and not layout.call[0] and self._separated)
-        if inside and (layout.section[0] or self._separated or layout.array):
+        if self._another_inside(way.layout, text):
             self._after = None
             self._begin(text[0], 0, [(way, ())])
             return True
-        closers = [layout.call[1], layout.section[1], layout.separator]
-        if isinstance(body, NamedBody):
-            closers.append(body.end)
-        else:
-            closers += ["}", ","]
-        if layout.array:
-            closers += ["]", ","]
-        lines = "\n".join(closers).split("\n")
-        closers = [closer for closer in map(str.strip, lines) if closer]
-        for closer in sorted(closers, key=len, reverse=True):
+        closers = [] if self._over else _closers(way.layout)
+        for closer in closers:
             if text.startswith(closer):
                 self._text, self._gap = text[len(closer) :], ""
-                self._separated = closer in (",", layout.separator.strip())
+                self._separated = closer in (",", way.layout.separator.strip())
+                self._closed = self._closed or closer in way.layout.call[1]
+                # Behind the fence of a row another one may open.
+                self._over = closer == _FENCE and way.layout.section[1].endswith(_FENCE)
                 return True
         if any(closer.startswith(text) for closer in closers):
             return False
@@ -218,9 +214,31 @@ class Scanner:
         self._gap = ""
         return True
 
+    def _another_inside(self, layout: Layout, text: str) -> bool:
+        """Whether another call begins in what the last one stands in."""
+        if self._over:
+            return False
+        if isinstance(layout.body, NamedBody):
+            return not layout.call[0] and self._separated
+        row = bool(layout.section[0]) or layout.array or self._separated
+        return text[0] == "{" and (row or bool(layout.call[0].strip() and not self._closed))
+
     def _take(self) -> list[Piece]:
         out, self._out = self._out, []
         return out
+
+
+def _closers(layout: Layout) -> list[str]:
+    """What may stand behind a call of a row, the longest first."""
+    closers = [layout.call[1], layout.section[1], layout.separator]
+    if isinstance(layout.body, NamedBody):
+        closers.append(layout.body.end)
+    else:
+        closers += ["}", ","]
+    if layout.array:
+        closers += ["]", ","]
+    lines = "\n".join(closers).split("\n")
+    return sorted(filter(None, map(str.strip, lines)), key=len, reverse=True)
 
 
 def _space_at_end(text: str) -> int:

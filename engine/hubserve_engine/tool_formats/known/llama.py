@@ -8,7 +8,7 @@ _TAG = ("<|python_tag|>", "")
 FORMAT = ToolFormat(
     "llama",
     (
-        Layout(JsonBody(arguments="parameters"), separator="\n"),
+        Layout(JsonBody(arguments="parameters"), separator="; "),
         Layout(JsonBody(arguments="parameters"), section=_TAG, separator="; "),
         # What the template makes of the tools that the model knows by itself.
         Layout(NamedBody(".call(", PythonArguments(), ")"), section=_TAG),

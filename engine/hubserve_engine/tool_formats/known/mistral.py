@@ -6,4 +6,7 @@ from hubserve_engine.tool_formats.tool_format import ToolFormat
 WITH_IDS = Layout(NamedBody("[CALL_ID]{id}[ARGS]"), call=("[TOOL_CALLS]", ""))
 WITHOUT_IDS = Layout(NamedBody("[ARGS]"), call=("[TOOL_CALLS]", ""))
 
-FORMAT = ToolFormat("mistral", (WITHOUT_IDS, WITH_IDS), signs=(("[TOOL_CALLS]", "[ARGS]{"),))
+BARE = Layout(NamedBody(""), call=("[TOOL_CALLS]", ""))
+"""Some leave out the token before the arguments."""
+
+FORMAT = ToolFormat("mistral", (WITHOUT_IDS, WITH_IDS, BARE), signs=(("[TOOL_CALLS]", "[ARGS]{"),))
