@@ -1,5 +1,7 @@
 """A worker's events -> those of an answer with tool calls in it."""
 
+import json
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -8,7 +10,7 @@ from typing import Any
 
 from hubserve_engine.output.offer import Offer
 from hubserve_engine.output.scanner import Call, Piece, Scanner, Text
-from hubserve_engine.tool_formats import ToolFormat
+from hubserve_engine.tool_formats import GENERIC, ToolFormat
 from hubserve_engine.types import (
     Delta,
     Event,
@@ -18,6 +20,8 @@ from hubserve_engine.types import (
     ToolUse,
     WorkerEvent,
 )
+
+logger = logging.getLogger(__name__)
 
 
 async def with_calls(
@@ -31,6 +35,9 @@ async def with_calls(
     Closing this closes `events`. Where no call can be, nothing is looked at.
     """
     offer = Offer(tools, use)
+    if use.choice == "required":
+        # What the format cannot be held to was written in the common one.
+        format = replace(format, layouts=(*format.layouts, *GENERIC.layouts))
     choices: dict[int, _Choice] = {}
     async with aclosing(events):
         async for event in events:
@@ -51,9 +58,12 @@ class _Choice:
 
     def __init__(self, index: int, format: ToolFormat, offer: Offer) -> None:
         self._index = index
+        self._offer = offer
         self._scanner = Scanner(format, offer)
         self._logprobs: list[TokenLogprob] = []
         self._call = -1
+        self._name = ""
+        self._arguments: list[str] = []
 
     def feed(self, delta: Delta) -> list[Event]:
         self._logprobs += delta.logprobs
@@ -76,10 +86,20 @@ class _Choice:
             case Text(text):
                 return Delta(self._index, "content", text, tokens)
             case Call(arguments, name=None):
+                self._look(piece)
                 return ToolCallDelta(self._index, self._call, arguments=arguments)
             case Call(arguments, name=name):
                 self._call += 1
+                self._name, self._arguments = name or "", []
+                self._look(piece)
                 return ToolCallDelta(self._index, self._call, _new_id(), name, arguments)
+
+    def _look(self, piece: Call) -> None:
+        """Says in the log where a finished call does not fit: it was told as it came."""
+        self._arguments.append(piece.arguments)
+        tool = self._offer.find(self._name) if piece.last else None
+        if tool is not None and not tool.takes(_read("".join(self._arguments))):
+            logger.warning("A call of %r has arguments that do not fit its schema.", self._name)
 
     def _tokens_before(self, end: int) -> tuple[TokenLogprob, ...]:
         """The probabilities of what the scanner has accounted for; those of calls are not told."""
@@ -88,6 +108,13 @@ class _Choice:
             count += 1
         found, self._logprobs = tuple(self._logprobs[:count]), self._logprobs[count:]
         return found
+
+
+def _read(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):  # a number too long, or deeper than Python reads
+        return None
 
 
 def _new_id() -> str:

@@ -1,7 +1,7 @@
 """The tools that a request offers: which calls count, and what their arguments have to be."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,21 @@ _AFTER_NAME = re.compile(r"[\w-]")
 # What a name may stand behind: gpt-oss and Kimi write their tools as members of this.
 _NAMESPACE = "functions."
 # Left out, since they may take any time on any text, or are too strict for what is only a guess.
-_IGNORED = ("pattern", "patternProperties", "uniqueItems", "format")
+_IGNORED = (
+    "pattern",
+    "patternProperties",
+    "uniqueItems",
+    "format",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+)
+_MOST_LOOKS = 5000
+"""Keywords that are looked at in one validation. Schemas within schemas can be any number."""
+_Check = Callable[[Any, Any, Any, Any], Any]
+
+
+class _TooLong(Exception):
+    """A validation has taken all the looks that it may."""
 
 
 class Tool:
@@ -22,6 +36,7 @@ class Tool:
         self.name = name
         self.shape = Shape.arguments(parameters if isinstance(parameters, dict) else {})
         self._parameters = parameters
+        self._looks = 0
 
     def takes(self, arguments: Any) -> bool:
         """Whether the arguments fit the schema, as far as it is sound and quick to look at."""
@@ -30,9 +45,10 @@ class Tool:
         return self._validator is None or self._fits(arguments)
 
     def _fits(self, arguments: dict[str, Any]) -> bool:
+        self._looks = 0
         try:
             return bool(self._validator.is_valid(arguments))
-        except Exception:  # a schema may be wrong in any way, and refer to anything
+        except Exception:  # a schema may be wrong in any way, endless, and refer to anything
             return True
 
     @cached_property
@@ -42,11 +58,25 @@ class Tool:
         from jsonschema import Draft202012Validator, validators
         from referencing import Registry
 
-        ignored = {name: None for name in _IGNORED}
-        known = {k: v for k, v in Draft202012Validator.VALIDATORS.items() if k not in ignored}
+        known = {
+            keyword: self._counted(keyword, check)
+            for keyword, check in Draft202012Validator.VALIDATORS.items()
+            if keyword not in _IGNORED
+        }
         lenient = validators.create(Draft202012Validator.META_SCHEMA, known)
         # An empty registry, since references to other documents would be fetched.
         return lenient(self._parameters, registry=Registry())
+
+    def _counted(self, keyword: str, check: _Check) -> _Check:
+        def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+            self._looks += 1
+            if self._looks > _MOST_LOOKS:
+                raise _TooLong
+            if keyword == "additionalProperties" and "patternProperties" in schema:
+                return ()  # which are additional is for the patterns to say
+            return check(validator, value, instance, schema)
+
+        return counted
 
 
 class Offer:

@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+import pytest
 
 from hubserve_engine.output.assemble import with_calls
 from hubserve_engine.tool_formats import FORMATS
@@ -26,13 +29,17 @@ CALL = '<tool_call>\n{"name": "look", "arguments": {"at": 1}}\n</tool_call>'
 COMPLETED = Completed(Usage(1, 0, 2, 0), Timings(0, 1, 1.0, 2, 1.0))
 
 
-def assembled(events: Sequence[WorkerEvent], use: ToolUse | None = None) -> list[Event]:
+def assembled(
+    events: Sequence[WorkerEvent],
+    use: ToolUse | None = None,
+    tools: Sequence[dict[str, Any]] = TOOLS,
+) -> list[Event]:
     async def source() -> AsyncGenerator[WorkerEvent, None]:
         for event in events:
             yield event
 
     async def run() -> list[Event]:
-        told = with_calls(source(), FORMATS["hermes"], TOOLS, use or ToolUse())
+        told = with_calls(source(), FORMATS["hermes"], tools, use or ToolUse())
         return [event async for event in told]
 
     return asyncio.run(run())
@@ -71,6 +78,15 @@ def test_a_cut_call_is_told_with_the_end() -> None:
     (*_, finished) = assembled(answer(CALL[:-20], reason="length"))
     assert isinstance(finished, Finished)
     assert (finished.reason, finished.cut) == ("length", CALL[:-20])
+
+
+def test_the_log_says_where_a_finished_call_does_not_fit(caplog: pytest.LogCaptureFixture) -> None:
+    schema = {"properties": {"at": {"not": {"const": 1}}}}
+    tools = [{"type": "function", "function": {"name": "look", "parameters": schema}}]
+    for call, said in ((CALL, 1), (CALL.replace("1", "2"), 0), (CALL[:-20], 0)):
+        caplog.clear()
+        assembled(answer(*call), tools=tools)
+        assert caplog.text.count("'look'") == said
 
 
 def test_with_no_choice_of_tools_nothing_is_read() -> None:

@@ -89,3 +89,16 @@ def test_arguments_fit_where_a_look_is_quick(arguments: Any, fits: bool) -> None
 def test_a_schema_that_cannot_be_used_takes_all(schema: Any) -> None:
     found = Offer([tool("f", schema)], ToolUse()).find("f")
     assert found and found.takes({"a": 1})
+
+
+def test_a_look_ends_whatever_the_schema() -> None:
+    """Patterns that take for ever, and schemas within schemas without a number."""
+    slow = {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}
+    loops: dict[str, Any] = {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}] * 2}}}
+    loops["$defs"] |= {"b": {"allOf": [{"$ref": "#/$defs/c"}] * 9}, "c": {"$ref": "#/$defs/a"}}
+    many = {"$defs": {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}}
+    schemas = (slow, {**slow, "unevaluatedProperties": False}, {**loops, "$ref": "#/$defs/a"})
+    for schema in (*schemas, {**many, "$ref": "#/$defs/d0"}):
+        found = Offer([tool("f", schema)], ToolUse()).find("f")
+        assert found and found.takes({"a" * 60 + "!": 1}) is True
+        assert found.takes("text") is False
