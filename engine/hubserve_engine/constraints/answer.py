@@ -52,7 +52,8 @@ def _body(
     """Content or calls."""
     use = request.tool_use
     offered = tools.callable(chat.tools, use) if use.choice != "none" else []
-    layout = writable(family.format)
+    # A call that has to come must fit; one that may come is written as the model writes it.
+    layout = writable(family.format, offered if use.choice == "required" else ())
     named = use.choice == "required" and use.allowed is not None and len(use.allowed) == 1
     most = MOST if use.parallel and not named else 1
     if use.choice == "required":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hubserve_engine.constraints.grammar import Grammar, literal
-from hubserve_engine.constraints.tagged import tagged
+from hubserve_engine.constraints.tagged import holds, tagged
 from hubserve_engine.tool_formats import GENERIC, ToolFormat
 from hubserve_engine.tool_formats.layout import (
     JsonArguments,
@@ -36,10 +36,15 @@ class Tool:
     parameters: dict[str, Any]
 
 
-def writable(format: ToolFormat) -> Layout:
-    """The layout in which calls can be held to: that of the format, or the common one."""
+def writable(format: ToolFormat, tools: Sequence[Tool] = ()) -> Layout:
+    """The layout in which calls, and the arguments of these tools, can be held to: that of the
+    format, or the common one."""
     layout = format.layouts[0]
     match layout.body:
+        case NamedBody(arguments=TaggedArguments()) if not all(
+            holds(each.parameters) for each in tools
+        ):
+            return GENERIC.layouts[0]
         case JsonBody() | NamedBody(arguments=JsonArguments('"') | TaggedArguments()):
             return layout
         case _:

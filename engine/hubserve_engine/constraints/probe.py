@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from llguidance import LLMatcher
@@ -10,6 +11,9 @@ from hubserve_engine.constraints.limits import LIMITS
 from hubserve_engine.constraints.schema import Dropped, places, without
 from hubserve_engine.errors import Unsupported
 from hubserve_engine.json_schema import Schema
+
+_MOST_PLACES = 100
+"""Schemas within a schema that are tried one by one."""
 
 
 def problem(schema: Schema) -> str | None:
@@ -37,8 +41,51 @@ def loosened(schema: Schema) -> tuple[Schema, list[Dropped]]:
             schema = without(schema, each.keyword, each.place)
             dropped.append(each)
         if problem(schema) is not None:
+            schema, more = _mended(schema)
+            dropped += more
+        if problem(schema) is not None:
             return {"type": "object"}, [*dropped, Dropped("parameters", "#")]
     return schema, dropped
+
+
+def _mended(schema: Schema) -> tuple[Schema, list[Dropped]]:
+    """The schema without the single keywords that keep a place in it from making a grammar, the
+    innermost places first; and what those were."""
+    dropped: list[Dropped] = []
+    found = sorted((place for place, _ in places(schema)), key=_outside)
+    for place in found[:_MOST_PLACES]:
+        each = dict(places(schema)).get(place, {})
+        if (keyword := _wrong(each, _definitions(schema))) is not None:
+            schema = without(schema, keyword, place)
+            dropped.append(Dropped(keyword, place))
+    return schema, dropped
+
+
+def _outside(place: str) -> tuple[int, bool]:
+    """For sorting: what is inside comes before what it is in, and before what may refer to it."""
+    return -place.count("/"), not place.startswith(("#/$defs/", "#/definitions/"))
+
+
+def _wrong(schema: Schema, definitions: Schema) -> str | None:
+    """The keyword without which a schema makes a grammar, if it does not with it."""
+    if problem({**definitions, **schema}) is None:
+        return None
+    keywords = sorted(schema.keys() - definitions.keys(), key=lambda keyword: keyword == "type")
+    for keyword in keywords:
+        rest = {key: value for key, value in schema.items() if key != keyword}
+        if problem({**definitions, **rest}) is None:
+            return keyword
+    return None
+
+
+def _definitions(schema: Schema) -> Schema:
+    return {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+
+
+@lru_cache(256)
+def sound(schema: str) -> bool:
+    """Whether a schema, as JSON, makes a grammar. Those of tools come again and again."""
+    return problem(json.loads(schema)) is None
 
 
 def one_line(error: str) -> str:

@@ -53,7 +53,8 @@ def _held(name: str, parameters: Any) -> Schema:
     except InvalidRequest as error:
         _say(name, error.message)
         return {"type": "object"}
-    schema, wrong = loosened({"type": "object", **schema})
+    # Arguments are an object, whatever a schema says.
+    schema, wrong = loosened({**schema, "type": "object"})
     if dropped or wrong:
         _say(name, f"its schema has {', '.join(map(str, (*dropped, *wrong)))}.")
     return schema

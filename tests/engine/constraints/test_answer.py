@@ -351,3 +351,68 @@ def test_a_tool_does_without_the_keyword_that_cannot_be_held_to(
     said = capfd.readouterr().err
     assert said.count("\n") == 1
     assert "'pattern' at '#/properties/a'" in said and "'not' at '#/properties/b'" in said
+
+
+ODD_TOOLS: dict[str, dict[str, Any]] = {
+    "optional enum": {
+        "properties": {"v": {"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}], "default": None}},
+        "required": ["v"],
+    },
+    "referred enum": {
+        "properties": {"v": {"allOf": [{"$ref": "#/$defs/E"}], "description": "one"}},
+        "required": ["v"],
+        "$defs": {"E": {"type": "string", "enum": ["a", "b"]}},
+    },
+    "mixed": {
+        "properties": {"v": {"anyOf": [{"type": "string", "maxLength": 3}, {"type": "integer"}]}},
+        "required": ["v"],
+    },
+    "pattern": {
+        "properties": {"v": {"type": "string", "pattern": "^[a-z]{2}-\\d$"}},
+        "required": ["v"],
+    },
+    "root": {"$ref": "#/$defs/R", "$defs": {"R": {"properties": {"n": {"type": "integer"}}}}},
+    "root choice": {
+        "anyOf": [{"properties": {n: {"type": "integer"}}, "required": [n]} for n in ("a", "b")]
+    },
+    "loop": {
+        "properties": {"a": {"$ref": "#/properties/b"}, "b": {"$ref": "#/properties/a"}},
+        "required": ["a"],
+    },
+    "wide loop": {
+        "properties": {"a": {"$ref": "#/$defs/N"}},
+        "required": ["a"],
+        "$defs": {"N": {"anyOf": [{"$ref": "#/$defs/N"}, {"$ref": "#/$defs/N"}, {"type": "null"}]}},
+    },
+    "odd key": {"properties": {'q"<': {"type": "integer"}}, "required": ['q"<']},
+    "unknown type": {"properties": {"v": {"type": "str"}}, "required": ["v"]},
+}
+
+
+@pytest.mark.parametrize("format", ["hermes", "qwen-xml", "deepseek-dsml"])
+@pytest.mark.parametrize("name", ODD_TOOLS)
+def test_whatever_schema_a_tool_has_its_call_comes_and_fits(name: str, format: str) -> None:
+    from hubserve_engine.output.offer import Offer
+    from hubserve_engine.output.scanner import Call, Scanner
+
+    schema = {"type": "object", "additionalProperties": False, **ODD_TOOLS[name]}
+    if name.startswith("root"):
+        del schema["additionalProperties"]
+    tool = {"type": "function", "function": {"name": "odd", "parameters": schema}}
+    chat = Chat((Message("user", "hi"),), tools=(tool,))
+    held = constraints(PLAIN, format)
+    for use in (ToolUse(strict=True), ToolUse("required", parallel=False)):
+        (found,) = held.guides(
+            Request(chat, tool_use=use), Rendered("", thinking_open=False), may_think=True
+        )
+    if "loop" in name:
+        return  # there is nothing that it could be
+    written, whole = wander(found, random.Random(2), likes=plain, most=2000)
+    if not whole:
+        return
+    scanner = Scanner(FORMATS[format], Offer((tool,), use))
+    text = MODEL.text(written).decode("utf-8", "replace")
+    pieces = [*scanner.feed(text), *scanner.finish(stopped=True)]
+    arguments = "".join(piece.arguments for piece in pieces if isinstance(piece, Call))
+    if name != "unknown type":
+        Draft202012Validator(schema).validate(json.loads(arguments))
