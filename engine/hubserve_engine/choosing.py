@@ -25,7 +25,8 @@ class Guide(Protocol):
     chose `accept`ed: those are the sequence's own, whatever was guessed. After each step the worker
     asks what is `forced`, writes that without asking the model, and has it accepted too; the next
     step reads it in one go. So after every step the guide has seen all that the sequence has
-    written. What must come first of all is said by the mask.
+    written. What must come first of all is said by the mask. Where something is forced after a
+    token that ends an answer, that comes in its place.
     """
 
     def mask(self) -> bytes | None:

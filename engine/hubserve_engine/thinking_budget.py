@@ -1,11 +1,12 @@
 """How long a model may think before it has to answer.
 
 At its budget, or where a character ends that is being written then, the thinking is closed: a
-sentence and the closing tag are written for the model, and it goes on from there. Whatever the
-budget, a part of what may be written is left for the answer.
+sentence and the closing tag are written for the model, and it goes on from there. So it is where
+the model would end its answer while it thinks. Whatever the budget, a part of what may be written
+is left for the answer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from hubserve_engine.channels import ChannelSplitter
@@ -51,8 +52,8 @@ def allowance(asked: int, room: int, closing: Closing) -> int:
 class ThinkingBudget:
     """A guide that lets `budget` tokens of thinking pass, and else says what `then` says.
 
-    `splitter` is one like the answer's, `piece` gives the bytes of a token, and `vocabulary` is how
-    many tokens there are.
+    `splitter` is one like the answer's, `piece` gives the bytes of a token, `vocabulary` is how
+    many tokens there are, and `ends` are those that end an answer.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class ThinkingBudget:
         *,
         piece: Callable[[int], bytes],
         vocabulary: int,
+        ends: Collection[int] = (),
         then: Guide | None = None,
     ) -> None:
         self._splitter = splitter
@@ -73,6 +75,7 @@ class ThinkingBudget:
         self._coming: list[int] = []
         self._piece = piece
         self._vocabulary = vocabulary
+        self._ends = ends
         self._then = then
         self._close_if_spent()
 
@@ -82,6 +85,9 @@ class ThinkingBudget:
         return self._then.mask() if self._then else None
 
     def accept(self, token: int) -> None:
+        if token in self._ends and self._thinking and not self._coming:
+            self._close()  # in its place
+            return
         if self._coming:
             del self._coming[0]
         elif self._thinking:
@@ -118,8 +124,11 @@ class ThinkingBudget:
 
     def _close_if_spent(self) -> None:
         if self._thinking and self._left <= 0 and not self._coming and not self._detokenizer.torn:
-            self._coming = list(self._closing.again if self._closed else self._closing.first)
-            self._closed = True
+            self._close()
+
+    def _close(self) -> None:
+        self._coming = list(self._closing.again if self._closed else self._closing.first)
+        self._closed = True
 
 
 def _single(token: int, vocabulary: int) -> bytes:

@@ -34,6 +34,7 @@ def guide(budget: int, *, thinking_open: bool = True, then: Guide | None = None)
         Closing((*b".", *TAG), tuple(TAG)),
         piece=lambda token: bytes([token]),
         vocabulary=256,
+        ends=b"#",
         then=then,
     )
 
@@ -63,6 +64,14 @@ def test_thinking_is_closed_at_its_budget_and_the_answer_follows() -> None:
 def test_thinking_that_ends_before_is_left_alone() -> None:
     text = "ab</think>A long answer."
     assert written(guide(20), text) == text
+
+
+def test_a_model_that_ends_in_its_thinking_is_led_to_its_answer() -> None:
+    held = guide(20)
+    assert written(held, "ab#Yes.") == "ab#.</think>Yes."
+    held.accept(ord("#"))
+    assert held.forced() == []
+    assert written(guide(20), "a</think>b#").endswith("b#")
 
 
 def test_a_budget_of_nothing_closes_it_at_once() -> None:

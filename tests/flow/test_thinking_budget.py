@@ -13,6 +13,7 @@ from hubserve_engine.thinking_budget import SENTENCE
 
 RULES: list[dict[str, Any]] = [
     {"when": "ponder", "say": "<think>" + "0123" * 1000},
+    {"when": "give up", "say": "<think>so<|im_end|>Yes, it is."},
     {"when": "think", "say": "<think>so</think>Yes, it is."},
 ]
 
@@ -68,6 +69,19 @@ def test_a_stream_is_cut_in_the_same_way(client: httpx.Client) -> None:
     thought = "".join(delta.get("reasoning_content") or "" for delta in deltas)
     assert thought == "012301230123" + SENTENCE.rstrip("\n")
     assert "".join(delta.get("content") or "" for delta in deltas).startswith("0123")
+
+
+@pytest.mark.parametrize("fields", [{}, {"logprobs": True}, {"n": 2}], ids=str)
+def test_an_answer_that_would_end_in_its_thinking_goes_on(
+    client: httpx.Client, fields: dict[str, Any]
+) -> None:
+    body = ask(client, "give up", **fields)
+    for choice in body["choices"]:
+        assert choice["message"]["reasoning_content"] == "so" + SENTENCE.rstrip("\n")
+        assert choice["message"]["content"] == "Yes, it is."
+        assert choice["finish_reason"] == "stop"
+    written = 1 + len("so") + len(SENTENCE) + 1 + len("Yes, it is.") + 1
+    assert body["usage"]["completion_tokens"] == written * len(body["choices"])
 
 
 @pytest.mark.parametrize("max_tokens", [3, 5, 10, 100, 1000, None])

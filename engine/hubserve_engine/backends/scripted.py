@@ -236,6 +236,8 @@ class ScriptedBackend:
             return Sampled(0, broken=True)
         if chunk.guide is not None:
             chunk.guide.accept(token)
+            if token == _END and chunk.guide.forced():
+                sampler.tokens.pop()  # what is forced comes in its place
         if chunk.logprobs is None:
             return Sampled(token)
         chosen = TokenProbability(token, self.piece(token, special=True), 0.0)

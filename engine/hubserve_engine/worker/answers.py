@@ -97,7 +97,7 @@ class Answers:
         if guide is None:
             return None
         wanted = self._owners[sequence].request.logprobs is not None
-        for token in () if wanted else guide.forced():
+        for token in () if wanted and sequence.uncached else guide.forced():
             guide.accept(token)
             sequence.sampler.accept(token)
             sequence.forced += 1
@@ -119,6 +119,8 @@ class Answers:
         """One more token of a choice; why it is the last one, if it is."""
         generation, transcript = self._owners[sequence], sequence.transcript
         generation.sampled(now)
+        if token in self._backend.end_tokens and sequence.guide and sequence.guide.forced():
+            return None  # it goes on otherwise
         sequence.tokens.append(token)
         if token in self._backend.end_tokens:
             transcript.end()

@@ -212,6 +212,7 @@ class Intake:
             ends,
             piece=self._seen,
             vocabulary=self._backend.loaded.vocabulary,
+            ends=self._backend.end_tokens,
             then=then,
         )
 
