@@ -91,6 +91,7 @@ def test_unknown_fields_are_ignored_and_null_is_absent() -> None:
         ("tools", [{"function": {"name": "f", "x": 2**64}}], "numbers of at most 64 bits (tool 0)"),
         ("chat_template_kwargs", {"a": [{"b": -(2**63) - 1}]}, "numbers of at most 64 bits, not -"),
         ("chat_template_kwargs", {"a": float("nan")}, "numbers of at most 64 bits, not nan"),
+        ("chat_template_kwargs", {"a": float("-inf")}, "numbers of at most 64 bits, not -inf"),
         ("top_logprobs", 21, "a whole number from 0 to 20"),
         ("logprobs", 3, "true or false"),
         ("stream", "yes", "true or false"),

@@ -4,6 +4,7 @@ JSON's true is no number here, 5.0 is a whole one, and null is the same as absen
 """
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator
@@ -119,7 +120,8 @@ def template_value(value: Any, what: str = "") -> None:
 
 
 def unsendable(value: Any) -> int | float | None:
-    """A number in this JSON that is none, infinite, or beyond the 64 bits that are sent on."""
+    """A number in this JSON that is none, infinite, or an integer beyond the 64 bits that are
+    sent on. A float may be as large as floats are: schemas name such limits."""
     open_values = [value]
     while open_values:
         match open_values.pop():
@@ -127,7 +129,9 @@ def unsendable(value: Any) -> int | float | None:
                 open_values.extend(fields.values())
             case list() as items:
                 open_values.extend(items)
-            case int() | float() as number if not -(2**63) <= number < 2**64:
+            case int() as number if not -(2**63) <= number < 2**64:
+                return number
+            case float() as number if not isfinite(number):
                 return number
     return None
 
