@@ -4,6 +4,7 @@ import pytest
 from tests.support.fetched import real_templates
 
 from hubserve_exporters.errors import ExportError
+from hubserve_exporters.isolated import rendering
 from hubserve_exporters.vocab.templates import inspect_template, template_keys
 
 GOOD = "{% for m in messages %}{{ m.role }}: {{ m['content'] }}{% endfor %}"
@@ -56,6 +57,12 @@ def test_what_transformers_has_beyond_jinja_is_not_suspicious() -> None:
 def test_no_real_template_is_suspicious() -> None:
     for path in real_templates():
         assert list(inspect_template(path.read_text("utf-8"))) == [], path.name
+
+
+@pytest.mark.templates
+def test_no_real_template_is_more_than_a_short_chat_needs() -> None:
+    for path in real_templates():
+        rendering._render(path.read_text("utf-8"))
 
 
 def test_a_template_of_absurd_size_is_refused() -> None:
