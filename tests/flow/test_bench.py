@@ -164,6 +164,8 @@ def started(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(folder)},
+        # What a shell starts in the background ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with process:
         try:

@@ -8,6 +8,8 @@ import msgspec
 Kind = Literal["call", "text"]
 MAX_TOKENS = 512
 """More than any of the answers takes."""
+CHANCE = {"temperature": 1, "seed": 1}
+"""So that a call is forced on a model that says anything, and does not repeat itself for ever."""
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -17,7 +19,8 @@ class Tool(msgspec.Struct, frozen=True):
 
 class Case(msgspec.Struct, frozen=True):
     """`offer` names the tools; `send` are more fields of the request; `expect` are the calls that
-    are right, each a name and its arguments."""
+    are right, each a name and its arguments. With `forced` any one call of these tools is right
+    whose arguments fit."""
 
     title: str
     ask: str
@@ -25,6 +28,7 @@ class Case(msgspec.Struct, frozen=True):
     streamed: bool = False
     send: dict[str, Any] = {}
     expect: tuple[dict[str, dict[str, Any]], ...] = ()
+    forced: tuple[str, ...] = ()
 
 
 class CaseSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +51,21 @@ class CaseSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "max_tokens": MAX_TOKENS,
             **case.send,
         }
+
+
+def forced(cases: CaseSet) -> CaseSet:
+    """Every request that offers tools, asked for a call twice: of any, and of the last one."""
+    calls: list[Case] = []
+    for case in (case for case in (*cases.calls, *cases.texts) if case.offer):
+        last = case.offer[-1]
+        named = {"type": "function", "function": {"name": last}}
+        wanted: tuple[tuple[str, tuple[str, ...], object], ...]
+        wanted = (("any tool", case.offer, "required"), (f"{last} named", (last,), named))
+        for how, names, choice in wanted:
+            send = {"tool_choice": choice, "parallel_tool_calls": False, **CHANCE}
+            title = f"{case.title}: {how}"
+            calls.append(Case(title, case.ask, case.offer, case.streamed, send, forced=names))
+    return CaseSet(cases.tools, tuple(calls), ())
 
 
 def load() -> CaseSet:

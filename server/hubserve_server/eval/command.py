@@ -36,10 +36,24 @@ def tools(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Only requests with this in the title; may be repeated."),
     ] = None,
+    forced_: Annotated[
+        bool,
+        typer.Option(
+            "--forced",
+            help="Force each request that offers tools to a call, of any of them and of one by"
+            " name: right is one call that fits, whatever it says.",
+        ),
+    ] = False,
     at_least: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Fewer right answers than this are a failure."),
-    ] = AT_LEAST,
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help=f"Fewer right answers than this are a failure: {AT_LEAST}, or all that are"
+            " forced.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write every answer to this file.")
     ] = None,
@@ -53,7 +67,7 @@ def tools(
     from hubserve_server.client.arguments import servers, target
     from hubserve_server.client.files import write_json
     from hubserve_server.eval.arguments import chosen
-    from hubserve_server.eval.cases import load
+    from hubserve_server.eval.cases import forced, load
     from hubserve_server.eval.report import show
     from hubserve_server.eval.runner import survey
 
@@ -65,11 +79,13 @@ def tools(
         against_command,
     )
     target("--json", json)
-    cases = chosen(load(), request or ())
+    cases = chosen(forced(load()) if forced_ else load(), request or ())
     with ending():
         report = asyncio.run(survey(sites, cases, tell))
         if json:
             write_json(json, report)
     show(Console(), report)
-    right, _ = report.right(0, "call")
+    right, asked = report.right(0, "call")
+    if at_least is None:
+        at_least = asked if forced_ else AT_LEAST
     return 0 if right >= at_least and not report.false_calls(0) else FAILED

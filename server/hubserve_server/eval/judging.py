@@ -21,6 +21,8 @@ def judge(cases: CaseSet, case: Case, reply: Reply) -> str | None:
     """
     if reply.faults:
         return reply.faults[0]
+    if case.forced:
+        return _judge_forced(cases, case, reply)
     if not case.expect:
         return _judge_text(reply)
     expected = [next(iter(call.items())) for call in case.expect]
@@ -51,6 +53,16 @@ def _judge_text(reply: Reply) -> str | None:
     if reply.finish_reason not in ("stop", "length"):
         return f"text, but the finish reason {reply.finish_reason!r}"
     return None if reply.text.strip() else "neither text nor a call"
+
+
+def _judge_forced(cases: CaseSet, case: Case, reply: Reply) -> str | None:
+    if reply.finish_reason == "length":  # of a stream, part of the call has come by then
+        return "cut off before the call was whole"
+    if len(reply.calls) != 1 or reply.calls[0].name not in case.forced:
+        return f"not one call of {' or '.join(case.forced)}: {_shown(reply.calls)}"
+    if reply.finish_reason != "tool_calls":
+        return f"a call, but the finish reason {reply.finish_reason!r}"
+    return _arguments(cases, reply.calls[0])[1]
 
 
 def _arguments(cases: CaseSet, call: Made) -> tuple[Any, str | None]:

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from hubserve_server.eval.asking import Made, Reply
-from hubserve_server.eval.cases import Case, load
+from hubserve_server.eval.cases import Case, forced, load
 from hubserve_server.eval.judging import judge
 
 CASES = load()
@@ -19,6 +19,16 @@ def test_it_is_as_large_as_the_report_says() -> None:
         assert len({case.title for case in group}) == len(group)
         assert sum(case.streamed for case in group) == len(group) / 2
     assert not any(case.expect for case in CASES.texts)
+
+
+def test_whoever_offers_tools_can_be_forced_to_a_call() -> None:
+    cases = forced(CASES)
+    assert not cases.texts
+    assert len(cases.calls) >= 50
+    for case in cases.calls:
+        choice = cases.request(case)["tool_choice"]
+        named = choice["function"]["name"] if isinstance(choice, dict) else None
+        assert case.forced == ((named,) if named else case.offer)
 
 
 def expected() -> Iterator[tuple[str, dict[str, object]]]:

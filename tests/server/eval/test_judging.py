@@ -72,6 +72,23 @@ def test_text_that_was_to_be_a_call() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Right(arguments='{"path": "anything"}'), None),
+        (Right(name="stop"), "not one call of read: 'stop {"),
+        (Right(arguments='{"path": 1}'), "do not fit: 1 is not of type"),
+        (Right(finish_reason="stop"), "a call, but the finish reason 'stop'"),
+    ],
+)
+def test_a_call_that_was_forced_need_not_make_sense(given: Right, said: str | None) -> None:
+    case = Case("x", "X?", ("read", "stop"), forced=("read",))
+    judged = judge(CASES, case, given.reply())
+    assert judged == said if said is None else said in str(judged)
+    cut = judge(CASES, case, Reply(finish_reason="length"))
+    assert cut == "cut off before the call was whole"
+
+
 def test_text_that_was_wanted() -> None:
     assert judge(CASES, TEXT, Reply("```json\n{}\n```", finish_reason="stop")) is None
     assert judge(CASES, TEXT, Reply(" ", finish_reason="stop")) == "neither text nor a call"
