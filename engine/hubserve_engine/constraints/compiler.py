@@ -44,6 +44,8 @@ class Compiler:
         matcher.compute_bitmask()
         if matcher.is_error():
             reason = one_line(matcher.get_error())
+            if "NoExtensionBias" in reason:
+                reason = "nothing can come of it, as where a '$ref' or a rule leads to itself alone"
             raise InvalidRequest(f"{param!r} makes no grammar: {reason}", param=param)
         self._matchers[source] = matcher
         while len(self._matchers) > _KEPT:

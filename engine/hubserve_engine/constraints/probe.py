@@ -10,7 +10,7 @@ from llguidance import LLMatcher
 from hubserve_engine.constraints.limits import LIMITS
 from hubserve_engine.constraints.schema import Dropped, places, without
 from hubserve_engine.errors import Unsupported
-from hubserve_engine.json_schema import Schema
+from hubserve_engine.json_schema import Schema, resolved
 
 _MOST_PLACES = 100
 """Schemas within a schema that are tried one by one."""
@@ -35,7 +35,13 @@ def placed(schema: Schema, *, param: str) -> None:
 
 def loosened(schema: Schema) -> tuple[Schema, list[Dropped]]:
     """The schema without what makes no grammar, and what that is; any object, if all of it is."""
-    dropped: list[Dropped] = []
+    dropped = [
+        Dropped("$ref", place)
+        for place, each in places(schema)
+        if "$ref" in each and resolved(each, schema) == {}  # it leads to itself, or nowhere
+    ]
+    for each in dropped:
+        schema = without(schema, each.keyword, each.place)
     if problem(schema) is not None:
         for each, _ in _suspects(schema):
             schema = without(schema, each.keyword, each.place)
@@ -49,13 +55,13 @@ def loosened(schema: Schema) -> tuple[Schema, list[Dropped]]:
 
 
 def _mended(schema: Schema) -> tuple[Schema, list[Dropped]]:
-    """The schema without the single keywords that keep a place in it from making a grammar, the
-    innermost places first; and what those were."""
+    """The schema without the keywords that keep a place in it from making a grammar, the innermost
+    places first; and what those were."""
     dropped: list[Dropped] = []
     found = sorted((place for place, _ in places(schema)), key=_outside)
     for place in found[:_MOST_PLACES]:
         each = dict(places(schema)).get(place, {})
-        if (keyword := _wrong(each, _definitions(schema))) is not None:
+        for keyword in _wrong(each, _definitions(schema)):
             schema = without(schema, keyword, place)
             dropped.append(Dropped(keyword, place))
     return schema, dropped
@@ -66,16 +72,16 @@ def _outside(place: str) -> tuple[int, bool]:
     return -place.count("/"), not place.startswith(("#/$defs/", "#/definitions/"))
 
 
-def _wrong(schema: Schema, definitions: Schema) -> str | None:
-    """The keyword without which a schema makes a grammar, if it does not with it."""
+def _wrong(schema: Schema, definitions: Schema) -> list[str]:
+    """The keywords without which a schema makes a grammar: as few as may be, and its type and its
+    properties last of all."""
     if problem({**definitions, **schema}) is None:
-        return None
-    keywords = sorted(schema.keys() - definitions.keys(), key=lambda keyword: keyword == "type")
-    for keyword in keywords:
-        rest = {key: value for key, value in schema.items() if key != keyword}
-        if problem({**definitions, **rest}) is None:
-            return keyword
-    return None
+        return []
+    kept: Schema = {}
+    for key in dict.fromkeys(("type", "properties", *schema)):
+        if key in schema and problem({**definitions, **kept, key: schema[key]}) is None:
+            kept[key] = schema[key]
+    return [key for key in schema if key not in kept and key not in definitions]
 
 
 def _definitions(schema: Schema) -> Schema:

@@ -416,3 +416,41 @@ def test_whatever_schema_a_tool_has_its_call_comes_and_fits(name: str, format: s
     arguments = "".join(piece.arguments for piece in pieces if isinstance(piece, Call))
     if name != "unknown type":
         Draft202012Validator(schema).validate(json.loads(arguments))
+
+
+@pytest.mark.parametrize(
+    ("odd", "right", "wrong"),
+    [
+        ({"type": "number", "minimum": -1.7e308, "maximum": 1.7e308}, "1.5", '"x"'),
+        ({"type": "integer", "minimum": 5, "maximum": 1}, "7", '"x"'),
+        ({"type": "str", "maxLength": 2}, '"ab"', '"abc"'),
+        (
+            {"type": "object", "properties": {"b": {"type": "str"}}, "required": ["b"]},
+            '{"b": 1}',
+            "2",
+        ),
+        ({"$ref": "#/$defs/nothing"}, "1", None),
+        ({"$ref": "#/properties/a"}, "1", None),
+        ({"enum": []}, "1", None),
+    ],
+)
+def test_what_is_odd_in_a_tools_schema_leaves_the_rest_in_force(
+    odd: dict[str, Any], right: str, wrong: str | None
+) -> None:
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": {"a": odd, "n": {"type": "integer"}},
+    }
+    parameters |= {"required": ["a", "n"], "additionalProperties": False}
+    tool = {"type": "function", "function": {"name": "odd", "parameters": parameters}}
+    request = Request(Chat((Message("user", "hi"),), tools=(tool,)), tool_use=ToolUse("required"))
+
+    def fits(a: str, n: str) -> bool:
+        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True)
+        arguments = f'{{"a": {a}, "n": {n}}}'
+        written = f'<tool_call>\n{{"name": "odd", "arguments": {arguments}}}\n</tool_call>'
+        return takes(held, written)
+
+    assert fits(right, "1")
+    assert not fits(right, '"one"')
+    assert wrong is None or not fits(wrong, "1")
