@@ -88,9 +88,14 @@ class Scanner:
             else:
                 self._say(self._gap + self._raw)
         text, self._text = self._text, ""
-        if self._after is None or text.strip():
+        if self._after is None or not self._is_closing(self._after, text):
             self._say(text)
         return self._take()
+
+    def _is_closing(self, way: Way, text: str) -> bool:
+        """Whether the text behind a call is no more than a part of what closes it."""
+        closers = _closers(way.layout) if not self._over else []
+        return not text.strip() or any(closer.startswith(text) for closer in closers)
 
     def _step(self) -> bool:
         """Works on the text; False where it has to wait for more."""

@@ -53,6 +53,13 @@ def test_a_call(format: str, text: str, calls: list[tuple[str, dict[str, Any]]],
         assert (found(read), read.text, read.whole) == (calls, said, len(calls))
 
 
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_part_of_what_closes_a_call_is_no_text(stopped: bool) -> None:
+    for cut in range(1, len("</tool_call>")):
+        read = scan(HERMES[:-cut], "hermes", sizes=[5], stopped=stopped)
+        assert (found(read), read.text, read.cut) == ([W], "", None)
+
+
 TEXTS = [
     '{"name": "get_weather", "description": "It looks.", "parameters": {"type": "object"}}',
     '{"name": "get_weather", "color": "red"}',
