@@ -17,7 +17,8 @@ from hubserve_engine.tool_formats.layout import Layout, NamedBody
 _FENCE = "```"
 _MOST_SPACE = 64
 _NO_SECOND_LOOK = 1000
-"""A call that does not fit is text, and so is what is inside one of so many characters."""
+"""A call that does not fit, or never ends, is text, and so is what is inside one of so many
+characters: else texts in texts would be read again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Scanner:
             elif attempt.told:
                 self.cut = self._gap + self._raw
                 return self._take()
-            elif self._next_attempt():
+            elif self._next_attempt(len(self._raw)):
                 self._try(self._raw)
                 while self._text and self._step():
                     pass
@@ -164,9 +165,10 @@ class Scanner:
                 return True
             text = self._raw
 
-    def _next_attempt(self) -> bool:
-        """Drops the one at the head; whether there is another."""
-        self._misfit = max(self._misfit, self._attempts.pop(0).misfit)
+    def _next_attempt(self, misfit: int = 0) -> bool:
+        """Drops the one at the head, to which so much of the text was a call but for its end;
+        whether there is another."""
+        self._misfit = max(self._misfit, self._attempts.pop(0).misfit, misfit)
         return bool(self._attempts)
 
     def _give_up(self) -> None:

@@ -67,7 +67,7 @@ TEXTS = [
     '```tool_code\nget_weather(city="Paris"\n```',
     'Use get_weather(city="Paris") here.',
     "<start_function_call>call:unknown{}<end_function_call>",
-    ']<]minimax[>[<invoke name="get">' + "]<]minimax[>[<a>" * 5000 + "]<]minimax[>[</invoke>",
+    ']<]minimax[>[<invoke name="get">' + "]<]minimax[>[<a>" * 1200 + "]<]minimax[>[</invoke>",
 ]
 
 
@@ -77,3 +77,10 @@ def test_no_call(format: str, text: str) -> None:
     for size in (1, 7, len(text)):
         read = scan(text, format, sizes=[size])
         assert (read.calls, read.text) == ([], text)
+
+
+def test_beginnings_of_calls_in_each_other_are_read_once() -> None:
+    """A model that repeats itself must not keep the server busy."""
+    text = '{"name": "get_weather", "arguments": {"city":\n' * 400
+    for size in (50, len(text)):
+        assert scan(text, "hermes", sizes=[size], stopped=False).text == text
