@@ -16,7 +16,7 @@ class Attempt:
 
     `state` becomes "done", with what followed in `rest`, or "failed". `told` is true once something
     of the call was returned, `named` is for whoever tells its name. `misfit` is how much of the
-    text was a whole call that did not fit.
+    text was a whole call that did not fit, or as much of one.
     """
 
     def __init__(self, way: Way, opening: Texts, offer: Offer, *, held: bool) -> None:
@@ -59,6 +59,8 @@ class Attempt:
 
     def _made(self, arguments: str) -> str:
         self.state, self.rest = self._reading.state, self._reading.rest
+        if self.state == "failed" and isinstance(self._reading, ObjectReading):
+            self.misfit = self._read - self._reading.fed + self._reading.whole
         if self._held:
             self._arguments.append(arguments)
             if self.state != "done":

@@ -28,6 +28,8 @@ class ObjectReading:
         self.state: State = "open"
         self.rest = ""
         self.tool: Tool | None = None
+        self.fed = 0
+        self.whole = 0  # of what was fed, up to the end of the last whole value
         self._body = body
         self._offer = offer
         self._strict = strict
@@ -48,6 +50,7 @@ class ObjectReading:
 
     def feed(self, text: str) -> str:
         out = ""
+        self.fed += len(text)
         self._text += text
         while self.state == "open" and self._text:
             before = len(self._text), self._expected, self._value
@@ -141,6 +144,7 @@ class ObjectReading:
                 self._fail()
                 return ""
         if value.done:
+            self.whole = self.fed - len(self._text)
             if not self._streams:
                 self._value, self._expected = None, "next"
                 return self._kept_value()

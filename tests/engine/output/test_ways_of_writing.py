@@ -81,6 +81,7 @@ def test_no_call(format: str, text: str) -> None:
 
 def test_beginnings_of_calls_in_each_other_are_read_once() -> None:
     """A model that repeats itself must not keep the server busy."""
-    text = '{"name": "get_weather", "arguments": {"city":\n' * 400
-    for size in (50, len(text)):
-        assert scan(text, "hermes", sizes=[size], stopped=False).text == text
+    begun = '{"name": "get_weather", "arguments": {"city":\n' * 300
+    for text in (begun, begun + "1" + '}, "more": 1}' * 300):
+        for size in (50, len(text)):
+            assert scan(text, "hermes", sizes=[size], stopped=False).text == text
