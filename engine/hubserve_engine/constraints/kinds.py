@@ -60,7 +60,9 @@ def _gbnf(grammar: Grammar, constraint: Constraint) -> str:
         )
     try:
         return grammar.other(gbnf_to_lark.any_to_lark(text))
-    except (gbnf_to_lark.GbnfToLarkError, ValueError, KeyError, RecursionError) as error:
+    except Exception as error:
+        # A rule that is not there is a plain Exception of the library's, an unfinished range an
+        # IndexError: whatever it raises, it is the text that cannot be read.
         what = str(error)[:200] or type(error).__name__
         raise InvalidRequest(f"The grammar is not GBNF: {what}.", param=constraint.param) from error
 
