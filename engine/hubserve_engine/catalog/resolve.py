@@ -202,6 +202,13 @@ def _hub_checkpoint(typed: str, listing: Listing, folder: Path) -> RawCheckpoint
 
 def _local_checkpoint(typed: str, path: Path, *, pickles: bool = False) -> RawCheckpoint:
     try:
+        if not path.is_dir():
+            what = "is a file" if path.exists() else "is not there"
+            raise ResolveError(
+                f"{str(path)!r} {what}; name the folder of a checkpoint, with {CONFIG} and"
+                " model*.safetensors, or 'owner/repo' for one on the Hub.",
+                param="model",
+            )
         files = _files_below(path)
     except OSError as error:
         raise ResolveError(

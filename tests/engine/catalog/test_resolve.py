@@ -309,6 +309,14 @@ def test_what_is_no_checkpoint_names_what_is_there(tmp_path: Path) -> None:
         Catalog().checkpoint(str(tmp_path))
 
 
+def test_what_is_no_folder_is_no_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(ResolveError, match=r"nowhere' is not there; name the folder"):
+        Catalog().checkpoint(str(tmp_path / "nowhere"))
+    (tmp_path / "a.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ResolveError, match=r"a\.gguf' is a file; name the folder"):
+        Catalog().checkpoint(str(tmp_path / "a.gguf"))
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
