@@ -34,16 +34,20 @@ def invoke(app: typer.Typer, program: str) -> NoReturn:
         message = error.format_message()
         if not message:  # It has shown its help instead.
             sys.exit(2)
-        complain(name, advise(message))
+        context = getattr(error, "ctx", None)
+        complain(name, advise(message, context.command_path if context else program))
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def advise(message: str) -> str:
-    """The parser's message, with the next step where it knows none."""
-    if message.startswith("Missing argument"):
-        return f"{message} Name a model, for example: {EXAMPLE}"
-    if re.match("No such option: (-m|--model)( |$)", message):
-        return f"The model is named without an option, for example: {EXAMPLE}"
+def advise(message: str, called: str) -> str:
+    """The parser's message, with the next step where it knows none; `called` is the command."""
+    if called.endswith("serve"):
+        if message.startswith("Missing argument"):
+            return f"{message} Name a model, for example: {EXAMPLE}"
+        if re.match("No such option: (-m|--model)( |$)", message):
+            return f"The model is named without an option, for example: {EXAMPLE}"
+    if message.startswith(("Missing ", "No such command")):
+        return f"{message} See `{called} --help`."
     return message.replace("Value error, ", "")
 
 

@@ -157,6 +157,22 @@ def test_what_is_no_checkpoint_is_one_line(hubserve: Program, tmp_path: Path) ->
     assert not list(hubserve.folder.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export"], "Missing argument 'CHECKPOINT'. See `hubserve export --help`."),
+        (["inspect"], "Missing argument 'FILE'. See `hubserve inspect --help`."),
+        (["restore", "x.gguf"], "See `hubserve restore --help`."),
+        (["exprot"], "See `hubserve --help`."),
+    ],
+)
+def test_what_is_missing_is_told_of_the_command_that_was_called(
+    hubserve: Program, arguments: list[str], said: str
+) -> None:
+    line = hubserve.refused(*arguments)
+    assert line.endswith(said) and "serve unsloth/" not in line
+
+
 def test_a_text_in_a_file_does_nothing_to_the_terminal(hubserve: Program, tmp_path: Path) -> None:
     values: dict[str, Value] = {
         "general.name": "\x1b[2Jx\ny" + "z" * 5000,
