@@ -150,7 +150,7 @@ class Engine:
         _ = self.info
         if self._requests >= config.model.parallel + config.max_queue:
             raise Busy(
-                f"{self._requests} requests are running or waiting, and no more can wait;"
+                f"No more requests can wait (running or waiting: {self._requests});"
                 " try again soon, or start the server with a larger --max-queue."
             )
         self._requests += 1

@@ -117,8 +117,9 @@ def _usual(models: list[Candidate], place: str) -> Candidate:
     best = min(models, key=lambda m: (bool(m.missing), _distance(m.quantization), m.name))
     rivals = [model.name for model in models if model.quantization == best.quantization]
     if len(rivals) > 1:
+        alike = f" in {best.quantization}" if best.quantization else ""
         raise ResolveError(
-            f"{place!r} has {len(rivals)} models to choose from; name one of the files:"
+            f"{place!r} has {len(rivals)} models{alike} to choose from; name one of the files:"
             f" {_listing(rivals)}.",
             param="model",
         )

@@ -111,6 +111,8 @@ def test_two_models_of_one_quantization_have_to_be_told_apart(wanted: str | None
     with pytest.raises(ResolveError, match=r"base-Q4_0\.gguf, chat-Q4_0\.gguf"):
         pick(files, wanted, "o/r")
     assert pick(files, "Q8_0", "o/r").name == "chat-Q8_0.gguf"
+    with pytest.raises(ResolveError, match="has 2 models in Q4_0 to choose from"):
+        pick(["base-Q4_0.gguf", "chat-Q4_0.gguf", "chat-Q2_K.gguf"], None, "o/r")
 
 
 @pytest.mark.parametrize(
