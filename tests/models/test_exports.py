@@ -15,6 +15,7 @@ from tests.support.fetched import real_model
 from tests.support.llama_logits import llama_logits
 
 from hubserve_exporters import GGUFExportConfig, export_gguf, load_gguf_state_dict
+from hubserve_exporters.gguf.reader import open_gguf
 
 pytestmark = pytest.mark.model
 
@@ -84,9 +85,16 @@ def make(name: str, folder: Path) -> Real:
     packed.save_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(**where)
     tokenizer.save_pretrained(folder)
-    model = packed.float()
-    prompt = tokenizer(PROMPT)["input_ids"]
-    text = tokenizer(LICENSE.read_text())["input_ids"][:READ]
+    # Not packed.float(): that keeps constants as 16 bits round them, such as gemma's scale of
+    # embeddings, 25.25 in the place of 25.298.
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    with open_gguf(source) as file:
+        begins = file.metadata.flag("tokenizer.ggml.add_bos_token")
+    # What transformers makes of the file's tokenizer puts no BOS token first, without which gemma
+    # is not itself.
+    start = [tokenizer.bos_token_id] if begins else []
+    prompt = [*start, *tokenizer(PROMPT)["input_ids"]]
+    text = [*start, *tokenizer(LICENSE.read_text())["input_ids"]][:READ]
     with torch.no_grad():
         written = model.generate(
             torch.tensor([prompt]),
