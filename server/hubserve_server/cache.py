@@ -14,7 +14,7 @@ from hubserve_engine.units import counted, size_text
 def cache(
     action: Annotated[
         Literal["show", "clear"],
-        typer.Argument(metavar="[show|clear]", help="What to do.", show_default=False),
+        typer.Argument(metavar="show|clear", help="What to do.", show_default=False),
     ] = "show",
     cache_dir: Annotated[
         Path | None,

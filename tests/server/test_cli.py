@@ -273,6 +273,21 @@ def test_help_is_for_people(
     assert "list[" not in text and "range" not in text
 
 
+@pytest.mark.parametrize(
+    "words", ["serve", "bench", "cache", "export", "exports", "inspect", "push", "eval tools"]
+)
+def test_no_switch_is_shown_as_if_it_took_a_value(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["hubserve", *words.split(), "--help"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    shown = capsys.readouterr().out
+    # typer gives its own switch no other look.
+    assert [line for line in shown.splitlines() if "<bool>" in line and "--help" not in line] == []
+    assert "[[" not in shown
+
+
 @pytest.mark.parametrize("words", [[], ["eval"]])
 def test_commands_that_need_another_show_their_help(words: list[str]) -> None:
     done = run("-m", "hubserve_server", *words)

@@ -40,6 +40,7 @@ def tools(
         bool,
         typer.Option(
             "--forced",
+            metavar="",
             help="Force each request that offers tools to a call, of any of them and of one by"
             " name: right is one call that fits, whatever it says.",
         ),

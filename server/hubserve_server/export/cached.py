@@ -15,13 +15,15 @@ from hubserve_engine.units import size_text
 def exports(
     action: Annotated[
         Literal["ls", "rm"],
-        typer.Argument(metavar="[ls|rm]", help="What to do.", show_default=False),
+        typer.Argument(metavar="ls|rm", help="What to do.", show_default=False),
     ] = "ls",
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="What to remove: names or keys that ls shows."),
+        typer.Argument(metavar="NAME", help="What to remove: names or keys that ls shows."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Remove all of them.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", metavar="", help="Remove all of them.")
+    ] = False,
     cache_dir: Annotated[
         Path | None,
         typer.Option(file_okay=False, metavar="DIR", help=f"The folder. Also {CACHE_VARIABLE}."),

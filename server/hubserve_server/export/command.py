@@ -74,23 +74,26 @@ def export(
         ),
     ] = 0,
     vocab_only: Annotated[
-        bool, typer.Option("--vocab-only", help="The tokenizer without the weights.")
+        bool, typer.Option("--vocab-only", metavar="", help="The tokenizer without the weights.")
     ] = False,
     mtp: Annotated[
-        bool, typer.Option("--mtp", help="Keep the layers that guess further tokens.")
+        bool, typer.Option("--mtp", metavar="", help="Keep the layers that guess further tokens.")
     ] = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Refuse what is suspicious in a chat template."),
+        typer.Option("--strict", metavar="", help="Refuse what is suspicious in a chat template."),
     ] = False,
     allow_pickle: Annotated[
         bool,
-        typer.Option("--allow-pickle", help="Read .bin weights, if you trust whoever made them."),
+        typer.Option(
+            "--allow-pickle", metavar="", help="Read .bin weights, if you trust whoever made them."
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
+            metavar="",
             help="Say what would be written, and write nothing. Of the Hub's weights the headers"
             " are enough.",
         ),
@@ -106,7 +109,9 @@ def export(
         str | None,
         typer.Option(metavar="OWNER/REPO", help="Upload what was made, to a private repository."),
     ] = None,
-    public: Annotated[bool, typer.Option("--public", help="Let everyone see it there.")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", metavar="", help="Let everyone see it there.")
+    ] = False,
 ) -> int:
     """Make a GGUF file of a checkpoint, checked before it has its name."""
     from hubserve_engine.catalog import Catalog

@@ -23,7 +23,9 @@ def inspect(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A GGUF file, or any part of one in parts.")
     ],
-    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
+    tensors: Annotated[
+        bool, typer.Option("--tensors", metavar="", help="List every tensor.")
+    ] = False,
 ) -> int:
     """Show the metadata, the types and the sizes of a GGUF file; nothing in it is trusted."""
     with explained():

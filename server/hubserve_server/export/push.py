@@ -16,7 +16,9 @@ def push(
     repo: Annotated[
         str, typer.Argument(metavar="OWNER/REPO", help="Made, private, if it is not there.")
     ],
-    public: Annotated[bool, typer.Option("--public", help="Let everyone see it there.")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", metavar="", help="Let everyone see it there.")
+    ] = False,
 ) -> int:
     """Upload a model to the Hub: its own files, and no others. HF_TOKEN or a login says who."""
     with explained():
