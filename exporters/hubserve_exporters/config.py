@@ -6,6 +6,8 @@ from typing import Any, TypeGuard
 
 from hubserve_exporters.errors import ExportError
 
+_LARGEST = 3.4e38
+
 
 class Config:
     """The configuration of a checkpoint, or a part of it.
@@ -40,9 +42,9 @@ class Config:
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
-        """A number that is finite."""
+        """A number that 32 bits can hold."""
         value = self._value(key, default)
-        if not is_number(value):
+        if not is_number(value) or abs(value) > _LARGEST:
             raise self._wrong(key, value, "a number")
         return float(value)
 

@@ -357,6 +357,11 @@ def an_epsilon_that_is_no_number(folder: Path) -> None:
     (folder / "config.json").write_text(text.replace("1e-06", "NaN"))
 
 
+@case("'rms_norm_eps' is -1e+308; it has to be a number")
+def an_epsilon_beyond_32_bits(folder: Path) -> None:
+    config(rms_norm_eps=-1e308)(folder)
+
+
 @case("'hidden_size' is '64'")
 def a_size_that_is_a_text(folder: Path) -> None:
     config(hidden_size="64")(folder)
