@@ -3,8 +3,7 @@
 import json
 from collections.abc import Callable
 
-from llguidance import gbnf_to_lark
-
+from hubserve_engine.constraints.gbnf import lark
 from hubserve_engine.constraints.grammar import Grammar, expression
 from hubserve_engine.constraints.schema import exact
 from hubserve_engine.errors import InvalidRequest
@@ -59,10 +58,10 @@ def _gbnf(grammar: Grammar, constraint: Constraint) -> str:
             f"{constraint.param!r} has more than {MOST_RULES} rules.", param=constraint.param
         )
     try:
-        return grammar.other(gbnf_to_lark.any_to_lark(text))
+        return grammar.other(lark(text))
     except Exception as error:
-        # A rule that is not there is a plain Exception of the library's, an unfinished range an
-        # IndexError: whatever it raises, it is the text that cannot be read.
+        # An unfinished range is an IndexError of the library's: whatever it raises, it is the text
+        # that cannot be read.
         what = str(error)[:200] or type(error).__name__
         raise InvalidRequest(f"The grammar is not GBNF: {what}.", param=constraint.param) from error
 

@@ -109,7 +109,7 @@ def test_each_kind_lets_come_what_it_says(kind: Any, value: Any, right: str, wro
         ("regex", "(" * 1000 + "a" + ")" * 1000, "too large"),
         ("regex", "", "empty"),
         ("gbnf", 'root ::= "a', "GBNF"),
-        ("gbnf", "root ::= colour", "'colour' not found"),
+        ("gbnf", "root ::= colour", "no rule 'colour'"),
         ("gbnf", 'colour ::= "a"', "'root'"),
         ("gbnf", "root ::= [a\\", "GBNF"),
         ("gbnf", "\n".join(f"r{n} ::= r{n + 1}" for n in range(2000)), "rules"),
