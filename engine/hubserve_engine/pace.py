@@ -4,6 +4,13 @@ _FIRST = 8
 _MARGIN = 0.75
 """A step may turn out longer than was thought, and may read a little more than its budget."""
 _COARSE = 32
+_TILE = 64
+"""Flash attention on a CPU takes twice as long for each token of a step that reads fewer
+(ggml_fa_tile_config of ggml-cpu, llama.cpp of llama-cpp-python 0.3.36)."""
+_HOPED = 0.6
+"""What a token is thought to take in such a step until one was tried, in parts of a smaller one's."""
+_LONGEST = 0.9
+"""Seconds that a step of a tile may take."""
 _OLD = 0.5
 _MEASURABLE = 8
 
@@ -12,20 +19,29 @@ class Pace:
     """Keeps steps under a length, in seconds: `alone` when nobody writes, else `beside`.
 
     A cancelled request must stop within 1 s. Nothing is known before the first step, which also
-    reads weights from the disk, so it is a short one.
+    reads weights from the disk, so it is a short one. What a token takes is learned apart for steps
+    of a tile and more, and for smaller ones: else who reads in small steps, which are slow, would
+    go on in small steps.
     """
 
     def __init__(self, *, beside: float, alone: float = 0.5) -> None:
         self._alone = alone
         self._beside = beside
-        self._seconds_per_token: float | None = None
+        self._small: float | None = None
+        self._large: float | None = None
 
     def budget(self, *, writing: bool) -> int:
         """Prompt tokens for the next step; 0 where even one takes too long."""
-        if self._seconds_per_token is None:
+        if self._small is None and self._large is None:
             return _FIRST
+        large = self._large or _HOPED * (self._small or 0.0)
         target = _MARGIN * self._beside if writing else self._alone
-        tokens = int(target / self._seconds_per_token)
+        tokens = int(target / large)
+        if tokens < _TILE:
+            if not writing and _TILE * large <= _LONGEST:
+                return _TILE
+            if self._small is not None:
+                tokens = min(int(target / self._small), tokens)
         # Few different sizes: llama.cpp reuses the graph of the step before if it has the same.
         return tokens // _COARSE * _COARSE if tokens > _COARSE else tokens
 
@@ -34,5 +50,13 @@ class Pace:
         if prompt_tokens < _MEASURABLE or seconds <= 0:
             return
         now = seconds / prompt_tokens
-        old = self._seconds_per_token
-        self._seconds_per_token = now if old is None else _OLD * old + (1 - _OLD) * now
+        if prompt_tokens >= _TILE:
+            self._large = _mixed(self._large, now)
+            return
+        self._small = _mixed(self._small, now)
+        if self._large is not None:
+            self._large = min(self._large, self._small)  # more at once never takes longer for each
+
+
+def _mixed(old: float | None, now: float) -> float:
+    return now if old is None else _OLD * old + (1 - _OLD) * now

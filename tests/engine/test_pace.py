@@ -21,7 +21,7 @@ def test_the_first_step_is_a_short_one() -> None:
 def test_a_step_takes_about_the_time_that_it_may(rate: float, writing: bool) -> None:
     target = 0.15 if writing else 0.5
     budget = paced(rate).budget(writing=writing)
-    assert budget * rate <= target
+    assert budget * rate <= target or (budget == 64 and not writing and budget * rate < 1)
     # Rounded to few sizes, it is still more than half of what would fit.
     assert (budget + 1) * rate > target / 2
 
@@ -37,13 +37,23 @@ def test_large_steps_come_in_few_sizes() -> None:
 
 def test_one_slow_step_does_not_decide_for_long() -> None:
     """A neighbour that was busy, or weights that had to be read from the disk."""
-    pace = paced(0.01)
+    pace = paced(0.002)
     usual = pace.budget(writing=False)
-    pace.observe(32, 32 * 0.1)
+    pace.observe(100, 100 * 0.02)
     assert pace.budget(writing=False) < usual
     for _ in range(8):
-        pace.observe(32, 32 * 0.01)
+        pace.observe(100, 100 * 0.002)
     assert pace.budget(writing=False) >= usual - 32
+
+
+def test_small_steps_that_are_slow_for_being_small_do_not_go_on() -> None:
+    """As with flash attention on a CPU, after a stream for which steps had to be small."""
+    pace = Pace(beside=0.2)
+    for writing in (True, False):
+        for _ in range(20):
+            tokens = pace.budget(writing=writing)
+            pace.observe(tokens, tokens * (0.016 if tokens < 64 else 0.008))
+    assert pace.budget(writing=False) >= 64
 
 
 @pytest.mark.parametrize(("tokens", "seconds"), [(0, 0.5), (3, 0.5), (64, 0.0), (64, -1.0)])
