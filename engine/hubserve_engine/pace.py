@@ -8,7 +8,7 @@ _TILE = 64
 """Flash attention on a CPU takes twice as long for each token of a step that reads fewer
 (ggml_fa_tile_config of ggml-cpu, llama.cpp of llama-cpp-python 0.3.36)."""
 _HOPED = 0.6
-"""What a token is thought to take in such a step until one was tried, in parts of a smaller one's."""
+"""What part of its time in smaller steps a token is thought to take in such a one, before any."""
 _LONGEST = 0.9
 """Seconds that a step of a tile may take."""
 _OLD = 0.5
