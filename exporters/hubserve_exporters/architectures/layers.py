@@ -10,12 +10,13 @@ from hubserve_exporters.gguf.writer import Value
 SLIDING, FULL = "sliding_attention", "full_attention"
 
 
-def unwindowed(config: Config) -> Iterator[Finding]:
-    """Cuts the context to the window, within which all attention is the same."""
+def unwindowed(config: Config, kinds: Sequence[str] = (SLIDING,)) -> Iterator[Finding]:
+    """Cuts the context to the window, within which all attention is the same.
+
+    `kinds` is what each layer is, where not all have a window.
+    """
     window = config.integer("sliding_window", 0)
-    if not 0 < window < config.positive("max_position_embeddings"):
-        return
-    if SLIDING not in config.texts("layer_types", (SLIDING,)):
+    if SLIDING not in kinds or not 0 < window < config.positive("max_position_embeddings"):
         return
     yield Write("context_length", window)
     yield Warn(

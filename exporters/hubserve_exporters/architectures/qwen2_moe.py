@@ -1,9 +1,11 @@
 """Qwen1.5-MoE and Qwen2-MoE."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from hubserve_exporters.architectures.base import Defaults
 from hubserve_exporters.architectures.experts import SharedExpert
+from hubserve_exporters.architectures.layers import FULL, SLIDING, layer_kinds
 from hubserve_exporters.architectures.qwen2 import Qwen2
 
 
@@ -22,3 +24,9 @@ class Qwen2Moe(SharedExpert, Qwen2):
         "shared_expert_intermediate_size": 5632,
         "sliding_window": 4096,
     }
+
+    def window_kinds(self) -> Sequence[str]:
+        """Of the first `max_window_layers` every other one has a window, in transformers."""
+        last = self.config.integer("max_window_layers", 28)
+        usual = [SLIDING if n < last and n % 2 == 0 else FULL for n in range(self.layers)]
+        return layer_kinds(self.config, usual, (SLIDING, FULL))

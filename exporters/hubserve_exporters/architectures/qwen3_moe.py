@@ -1,9 +1,11 @@
 """Qwen3-MoE."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from hubserve_exporters.architectures.base import Defaults
 from hubserve_exporters.architectures.experts import Experts
+from hubserve_exporters.architectures.layers import SLIDING
 from hubserve_exporters.architectures.qwen3 import Qwen3
 from hubserve_exporters.architectures.rules import Rule
 from hubserve_exporters.gguf.writer import Value
@@ -26,3 +28,7 @@ class Qwen3Moe(Experts, Qwen3):
     def metadata(self) -> dict[str, Value]:
         length = self.config.positive("moe_intermediate_size")
         return super().metadata() | {"expert_feed_forward_length": length}
+
+    def window_kinds(self) -> Sequence[str]:
+        """All have it in transformers, whatever `layer_types` says."""
+        return [SLIDING] * self.layers

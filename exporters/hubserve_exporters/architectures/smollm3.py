@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from hubserve_exporters.architectures.base import Architecture, Defaults
 from hubserve_exporters.architectures.findings import Finding, Refuse
-from hubserve_exporters.architectures.layers import unwindowed
+from hubserve_exporters.architectures.layers import FULL, SLIDING, layer_kinds, unwindowed
 from hubserve_exporters.architectures.llama import Llama
 
 
@@ -39,4 +39,5 @@ class SmolLM3(Llama):
                 " would not load the file."
             )
         if self.config.flag("use_sliding_window", False):
-            yield from unwindowed(self.config)
+            usual = [FULL if rotated else SLIDING for rotated in given[: self.layers]]
+            yield from unwindowed(self.config, layer_kinds(self.config, usual, (SLIDING, FULL)))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hubserve_exporters.architectures import TABLE, find
+from hubserve_exporters.architectures.qwen2 import Qwen2
 from hubserve_exporters.config import Config, merged
 
 SIZES: dict[str, Any] = {
@@ -34,6 +35,15 @@ def test_the_file_is_the_same_with_what_is_left_out(name: str) -> None:
     assert sparse.metadata() == full.metadata()
     assert sparse.tied == full.tied
     assert list(sparse.guards()) == list(full.guards())
+
+
+@pytest.mark.parametrize("first", [0, 1, 3, 4])
+@pytest.mark.parametrize("name", ["Qwen2", "Qwen2Moe", "Qwen3"])
+def test_the_layers_that_have_a_window_are_those_of_transformers(name: str, first: int) -> None:
+    values = {**SIZES, "use_sliding_window": True, "sliding_window": 32, "max_window_layers": first}
+    family = find(f"{name}ForCausalLM")(Config(values), {})
+    assert isinstance(family, Qwen2)
+    assert list(family.window_kinds()) == whole(f"{name}ForCausalLM", **values)["layer_types"]
 
 
 def test_the_language_model_of_a_gemma_that_sees_may_be_described_in_few_words() -> None:

@@ -22,6 +22,7 @@ SIZES: Mapping[str, Any] = {
     "num_experts_per_tok": 2,
     "query_pre_attn_scalar": 256,
 }
+WINDOW: Mapping[str, Any] = {"sliding_window": 32, "use_sliding_window": True}
 BIAS = {"model.layers.3.self_attn.o_proj.bias": (64,)}
 
 
@@ -99,13 +100,18 @@ def test_a_bias_without_a_place_is_refused(name: str) -> None:
         ("MistralForCausalLM", {"sliding_window": 32}),
         ("MixtralForCausalLM", {"sliding_window": 32}),
         ("Phi3ForCausalLM", {"sliding_window": 32}),
-        ("Qwen2ForCausalLM", {"sliding_window": 32, "use_sliding_window": True}),
-        ("Qwen3ForCausalLM", {"sliding_window": 32, "use_sliding_window": True}),
-        ("SmolLM3ForCausalLM", {"sliding_window": 32, "use_sliding_window": True}),
+        ("Qwen2ForCausalLM", {**WINDOW, "max_window_layers": 3}),
+        ("Qwen3ForCausalLM", {**WINDOW, "max_window_layers": 0}),
+        ("Qwen2ForCausalLM", {**WINDOW, "layer_types": [FULL, SLIDING, FULL, FULL]}),
+        ("Qwen2MoeForCausalLM", {**WINDOW, "max_window_layers": 1}),
+        # transformers gives all layers a window here, whatever else is said.
+        ("Qwen3MoeForCausalLM", {**WINDOW, "layer_types": [FULL] * 4}),
+        ("MistralForCausalLM", {"sliding_window": 32, "layer_types": [FULL] * 4}),
+        ("SmolLM3ForCausalLM", WINDOW),
     ],
 )
 def test_a_window_that_llama_cpp_has_not_cuts_the_context(
-    name: str, values: dict[str, Any]
+    name: str, values: Mapping[str, Any]
 ) -> None:
     looked = look(name, **values)
     assert looked.keys["context_length"] == 32
@@ -118,13 +124,14 @@ def test_a_window_that_llama_cpp_has_not_cuts_the_context(
         ("MistralForCausalLM", {"sliding_window": None}),
         ("MistralForCausalLM", {}),  # 4096, longer than the context
         ("Qwen2ForCausalLM", {"sliding_window": 32}),
-        (
-            "Qwen3ForCausalLM",
-            {"sliding_window": 32, "use_sliding_window": True, "layer_types": [FULL] * 4},
-        ),
+        ("Qwen3ForCausalLM", {**WINDOW, "max_window_layers": 0, "layer_types": [FULL] * 4}),
+        ("Qwen2ForCausalLM", {**WINDOW, "max_window_layers": 4}),
+        ("Qwen2ForCausalLM", WINDOW),  # 28 layers without one, before any that has
+        ("Qwen2MoeForCausalLM", {**WINDOW, "max_window_layers": 0}),
+        ("SmolLM3ForCausalLM", {**WINDOW, "num_hidden_layers": 3}),
     ],
 )
-def test_a_window_that_no_layer_has_changes_nothing(name: str, values: dict[str, Any]) -> None:
+def test_a_window_that_no_layer_has_changes_nothing(name: str, values: Mapping[str, Any]) -> None:
     looked = look(name, **values)
     assert looked.keys["context_length"] == 256
     assert not looked.warnings
