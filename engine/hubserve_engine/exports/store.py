@@ -126,11 +126,11 @@ class ExportStore:
         left = limit
         for export, _ in self.all():
             left -= export.size
-            if left < 0 and export.key != keep and self._expel(export):
+            if left < 0 and export.key != keep and self.expel(export):
                 left += export.size
 
-    def _expel(self, export: Export) -> bool:
-        """Removes it, unless somebody uses it or is about to."""
+    def expel(self, export: Export) -> bool:
+        """Removes it, unless somebody uses it or is about to. Raises OSError."""
         try:
             with FileLock(self._lock(export.key), timeout=0):
                 if self._in_use(export):

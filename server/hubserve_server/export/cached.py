@@ -29,7 +29,7 @@ def exports(
         typer.Option(file_okay=False, metavar="DIR", help=f"The folder. Also {CACHE_VARIABLE}."),
     ] = None,
 ) -> int:
-    """List or remove the GGUF files that serving checkpoints has made, also while servers run."""
+    """List or remove the GGUF files that serving checkpoints has made, but for those in use."""
     from hubserve_engine.exports.store import ExportStore
 
     store = ExportStore((cache_dir or default_folder()).absolute())
@@ -54,9 +54,14 @@ def exports(
         for name in wanted - known:
             if not any(export.key.startswith(name) for export in chosen):
                 raise StartError(f"There is no export {name!r}; `hubserve exports` lists them.")
+        busy = []
         for export in chosen:
-            store.remove(export.key)
-            print(f"removed {export.id} {export.dtype}, {size_text(export.size)}")
+            if store.expel(export):
+                print(f"removed {export.id} {export.dtype}, {size_text(export.size)}")
+            else:
+                busy.append(f"{export.id} {export.dtype}")
+        if busy:
+            raise StartError(f"A server that runs uses {', '.join(busy)}; stop it first.")
     except OSError as error:
         raise StartError(f"{str(store.path)!r} cannot be used: {error.strerror}.") from error
     return 0

@@ -1,6 +1,7 @@
 """`hubserve exports`, as a person runs it."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,6 +66,36 @@ def test_they_are_removed_by_name_or_key(
     assert code == 0 and len(lines) == 2 - len(left)
     assert all(line.startswith("removed o/") for line in lines)
     assert {export.id for export, _ in store.all()} == left
+
+
+@pytest.mark.parametrize("words", [["o/Old", "o/New"], ["--all"], ["o/Old"]])
+def test_what_a_server_uses_stays(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    store: ExportStore,
+    words: list[str],
+) -> None:
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from hubserve_engine.exports.store import ExportStore\n"
+        f"store = ExportStore(Path({str(store.path.parent)!r})); store.hold(store.find({OLD!r}))\n"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as server:
+        assert server.stdout is not None and server.stdout.readline() == b"held\n"
+        monkeypatch.setattr(sys, "argv", ["hubserve", "exports", "rm", *words])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        assert caught.value.code == 2
+        said = capsys.readouterr()
+        assert said.err.startswith("hubserve: A server that runs uses o/Old q8_0; stop it first")
+        others = words != ["o/Old"]
+        assert said.out.startswith("removed o/New") if others else not said.out
+        assert store.find(OLD) is not None and (store.find(NEW) is None) == others
+        server.communicate()
+    assert run(monkeypatch, capsys, "rm", "o/Old")[0] == 0
+    assert store.find(OLD) is None
 
 
 @pytest.mark.parametrize(
