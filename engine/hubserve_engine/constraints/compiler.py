@@ -7,11 +7,10 @@ clients send the same ones again and again.
 from collections import OrderedDict
 from collections.abc import Collection
 
-from llguidance import LLMatcher, LLTokenizer
-
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.constraints.guide import GrammarGuide
-from hubserve_engine.constraints.limits import LIMITS
+from hubserve_engine.constraints.library import Matcher, Tokenizer
+from hubserve_engine.constraints.limits import LEXER_STATES
 from hubserve_engine.constraints.probe import one_line
 from hubserve_engine.constraints.vocabulary import tokenizer
 from hubserve_engine.errors import InvalidRequest
@@ -25,25 +24,25 @@ class Compiler:
     def __init__(self, backend: Backend, shown: Collection[int]) -> None:
         self._backend = backend
         self._shown = shown
-        self._tokenizer: LLTokenizer | None = None
-        self._matchers: OrderedDict[str, LLMatcher] = OrderedDict()
+        self._tokenizer: Tokenizer | None = None
+        self._matchers: OrderedDict[str, Matcher] = OrderedDict()
 
     def guide(self, source: str, *, param: str) -> GrammarGuide:
         """A guide at the start of a grammar. Raises InvalidRequest with llguidance's words."""
-        return GrammarGuide(self._matcher(source, param).deep_copy())
+        return GrammarGuide(self._matcher(source, param).copy())
 
-    def _matcher(self, source: str, param: str) -> LLMatcher:
+    def _matcher(self, source: str, param: str) -> Matcher:
         known = self._matchers.get(source)
         if known is not None:
             self._matchers.move_to_end(source)
             return known
         if self._tokenizer is None:
             self._tokenizer = tokenizer(self._backend, self._shown)
-        matcher = LLMatcher(self._tokenizer, source, log_level=0, limits=LIMITS)
+        matcher = Matcher(self._tokenizer, source, lexer_states=LEXER_STATES)
         # A grammar of which nothing can come, such as one that is only itself, shows here.
-        matcher.compute_bitmask()
-        if matcher.is_error():
-            reason = one_line(matcher.get_error())
+        matcher.mask()
+        if (error := matcher.error) is not None:
+            reason = one_line(error)
             if "NoExtensionBias" in reason:
                 reason = "nothing can come of it, as where a '$ref' or a rule leads to itself alone"
             raise InvalidRequest(f"{param!r} makes no grammar: {reason}", param=param)

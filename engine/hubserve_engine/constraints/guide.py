@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from llguidance import LLMatcher
+from hubserve_engine.constraints.library import Matcher
 
 
 class GrammarGuide:
@@ -12,31 +12,31 @@ class GrammarGuide:
     then, so that no half answer passes for a whole one.
     """
 
-    def __init__(self, matcher: LLMatcher) -> None:
+    def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self.error: str | None = None
 
     def mask(self) -> bytes:
-        mask = self._matcher.compute_bitmask()
+        mask = self._matcher.mask()
         return bytes(len(mask)) if self._failed() else mask
 
     def accept(self, token: int) -> None:
-        self._matcher.consume_token(token)
+        self._matcher.consume(token)
         self._failed()
 
     def forced(self) -> list[int]:
-        tokens = [] if self.error is not None else self._matcher.compute_ff_tokens()
+        tokens = [] if self.error is not None else self._matcher.forced()
         return [] if self._failed() else tokens
 
     def fitting(self, tokens: Sequence[int]) -> int:
-        return 0 if self.error is not None else self._matcher.validate_tokens(list(tokens))
+        return 0 if self.error is not None else self._matcher.fitting(tokens)
 
     @property
     def done(self) -> bool:
-        return self.error is None and self._matcher.is_stopped() and not self._failed()
+        return self.error is None and self._matcher.stopped and not self._failed()
 
     def _failed(self) -> bool:
-        if self.error is None and self._matcher.is_error():
-            reason = self._matcher.get_error().splitlines()[0]
+        if self.error is None and (error := self._matcher.error) is not None:
+            reason = error.splitlines()[0]
             self.error = f"The constraint of this answer became too complex, or failed: {reason}"
         return self.error is not None

@@ -5,26 +5,29 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from llguidance import LLTokenizer, TokenizerWrapper
-
 from hubserve_engine.backends.base import Backend
+from hubserve_engine.constraints.library import Tokenizer
 
 _MARKER = "\x02"
 
 
-def tokenizer(backend: Backend, shown: Collection[int]) -> LLTokenizer:
+def tokenizer(backend: Backend, shown: Collection[int]) -> Tokenizer:
     """`shown` are control tokens whose text is read, such as thinking tags. To a grammar they are
     their text, as they are to whoever reads the answer; other control tokens are never text.
 
-    About a second for 150,000 tokens, and 60 MB; other threads have to wait for half of that.
+    About a second for 150,000 tokens, and 60 MB.
     """
-    end_tokens = sorted(backend.end_tokens)
-    wrapper = TokenizerWrapper(_Tokens(backend, frozenset(shown) - backend.end_tokens))
-    return LLTokenizer(wrapper, eos_token=end_tokens)
+    tokens = _Tokens(backend, frozenset(shown) - backend.end_tokens)
+    return Tokenizer(
+        tokens.tokens,
+        special=tokens.special,
+        ends=sorted(backend.end_tokens),
+        tokenize=tokens.cut,
+    )
 
 
 class _Tokens:
-    """The names are those that llguidance reads."""
+    """The bytes of each token, and which are `special`."""
 
     def __init__(self, backend: Backend, shown: frozenset[int]) -> None:
         self._backend = backend
@@ -32,18 +35,16 @@ class _Tokens:
         self._split = re.compile(b"(" + b"|".join(map(re.escape, self._shown)) + b")").split
         vocabulary = range(backend.loaded.vocabulary)
         self.tokens: list[bytes] = []
-        self.special_token_ids: list[int] = []
+        self.special: set[int] = set()
         for token in vocabulary:
             piece = backend.piece(token)
             if not piece or token in backend.end_tokens:
                 piece = backend.piece(token, special=True)
                 if token not in shown:
-                    self.special_token_ids.append(token)
+                    self.special.add(token)
             self.tokens.append(piece)
-        self.eos_token_id = min(backend.end_tokens)
-        self.bos_token_id = None
 
-    def __call__(self, text: bytes) -> list[int]:
+    def cut(self, text: bytes) -> list[int]:
         found: list[int] = []
         for part in self._split(text) if self._shown else [text]:
             if part in self._shown:
@@ -71,8 +72,7 @@ class _Tokens:
 
     @cached_property
     def _by_piece(self) -> dict[bytes, int]:
-        special = set(self.special_token_ids)
-        return {piece: t for t, piece in enumerate(self.tokens) if piece and t not in special}
+        return {piece: t for t, piece in enumerate(self.tokens) if piece and t not in self.special}
 
     def _greedy(self, text: bytes) -> list[int]:
         """The longest token at each place."""
