@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hubserve_exporters.export_config import GGUFExportConfig
     from hubserve_exporters.gguf_reader import GGUFReader
     from hubserve_exporters.hub import Pushed, push_to_hub
+    from hubserve_exporters.preview import Preview, preview_export
     from hubserve_exporters.restore import Restored, restore_checkpoint
     from hubserve_exporters.state_dict import load_gguf_state_dict
 
@@ -21,11 +22,13 @@ _PUBLIC = {
     "Exported": "export",
     "GGUFExportConfig": "export_config",
     "GGUFReader": "gguf_reader",
+    "Preview": "preview",
     "Pushed": "hub",
     "Restored": "restore",
     "export_gguf": "export",
     "generate_model_card": "card",
     "load_gguf_state_dict": "state_dict",
+    "preview_export": "preview",
     "push_to_hub": "hub",
     "restore_checkpoint": "restore",
 }
@@ -35,11 +38,13 @@ __all__ = [
     "Exported",
     "GGUFExportConfig",
     "GGUFReader",
+    "Preview",
     "Pushed",
     "Restored",
     "export_gguf",
     "generate_model_card",
     "load_gguf_state_dict",
+    "preview_export",
     "push_to_hub",
     "restore_checkpoint",
 ]

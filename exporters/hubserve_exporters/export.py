@@ -3,31 +3,26 @@
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from io import FileIO
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from hubserve_exporters.ahead import ahead
 from hubserve_exporters.checkpoint import Checkpoint
 from hubserve_exporters.checks import check
-from hubserve_exporters.encoding import encode
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import ExportError, unwritable
 from hubserve_exporters.export_config import GGUFExportConfig
 from hubserve_exporters.gguf.reader import open_gguf
-from hubserve_exporters.gguf.tensors import align
-from hubserve_exporters.gguf.writer import ALIGNMENT, encode_header, padding
 from hubserve_exporters.parts import Part, parts_of
 from hubserve_exporters.pickles import opened
-from hubserve_exporters.plan import Plan, PlannedTensor, plan_export
-from hubserve_exporters.quantize import SCHEMES, check_scheme, quantize
-from hubserve_exporters.types import AUTO
+from hubserve_exporters.plan import plan_export
+from hubserve_exporters.quantize import quantize, scheme_of, unquantized
+from hubserve_exporters.writing import Report, check_room, sync, write_parts
 
-Report = Callable[[int, int], None]
-"""Takes how many bytes are written, and how many there will be."""
+_BOTH = 1.6
+"""What a file and the quantized one that is made of it take together, as a share of the former."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +50,27 @@ def export_gguf(
     """
     if config.out_path.suffix != ".gguf":
         raise ExportError(f"{config.out_path} has to end in .gguf.")
-    scheme = config.dtype.lower() if config.dtype.lower() in SCHEMES else None
-    if scheme is not None:
-        check_scheme(scheme, config.importance)
-    elif config.importance is not None:
-        raise ExportError(
-            f"An importance matrix is of no use for {config.dtype}; choose a type such as q4_k_m."
-        )
+    scheme = scheme_of(config)
     with opened(checkpoint, allow_pickle=config.allow_pickle) as source:
-        plan = plan_export(source, replace(config, dtype=AUTO) if scheme else config)
+        plan = plan_export(source, unquantized(config))
+        parts = parts_of(plan, unquantized(config))
+        target = config.out_path.parent
+        final = [target / part.name for part in parts]
+        for place in final:
+            if place.is_dir():
+                raise ExportError(f"{place} is a folder; name a file.")
         with _aside(config.out_path) as folder:
-            if scheme:
-                files = _write_quantized(plan, config, scheme, folder, report)
+            needed = sum(part.size for part in parts)
+            if scheme and not config.vocab_only:
+                check_room(target, _BOTH * needed)
+                files = _write_quantized(parts, scheme, config.importance, folder, report)
             else:
-                files = _write(_parts(plan, config), folder, report)
+                check_room(target, needed)
+                files = write_parts(parts, folder, report)
             known_error = plan.mapped.architecture.known_error
             checked = check(files, source, config.check, known_error=known_error)
             size = sum(path.stat().st_size for path in files)
             types = _types(files)
-            target = config.out_path.parent
-            final = [target / path.name for path in files]
             # The first part comes last: it is the one that is opened, and asks for the others.
             for path, place in zip(reversed(files), reversed(final), strict=True):
                 path.replace(place)
@@ -89,38 +85,26 @@ def export_gguf(
     )
 
 
-def _parts(plan: Plan, config: GGUFExportConfig) -> list[Part]:
-    if config.vocab_only:
-        return [Part(config.out_path.name, plan.metadata, ())]
-    return parts_of(plan, config.out_path, config.split_max_size)
-
-
 def _write_quantized(
-    plan: Plan, config: GGUFExportConfig, scheme: str, folder: Path, report: Report
+    parts: Sequence[Part], scheme: str, importance: Path | None, folder: Path, report: Report
 ) -> list[Path]:
     """As the checkpoint has its numbers first, and from that by llama.cpp: both halves report."""
-    out_path, limit = config.out_path, config.split_max_size
-    if config.vocab_only:
-        return _write([Part(out_path.name, plan.metadata, ())], folder, report)
     aside = folder / "unquantized"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
-    # No scheme has tensors of more than 8.5 bits that have 16 or 32 in the checkpoint.
-    narrowing = 1.8 if limit is not None else 1
-    parts = parts_of(plan, out_path, limit and int(limit * narrowing))
-    sources = _write(parts, aside, lambda written, total: report(written, 2 * total), more=0.6)
+    sources = write_parts(parts, aside, lambda written, total: report(written, 2 * total))
     targets = [folder / part.name for part in parts]
-    total = plan.size
+    total = sum(part.size for part in parts)
     quantize(
         sources,
         targets,
         scheme,
-        importance=config.importance,
+        importance=importance,
         report=lambda share: report(total + int(share * total), 2 * total),
     )
     shutil.rmtree(aside)
     for target in targets:
-        _sync(target)
+        sync(target)
     return targets
 
 
@@ -156,60 +140,10 @@ def _aside(out_path: Path) -> Iterator[Path]:
     except Timeout:
         raise ExportError(f"Another export to {out_path} is running; wait for it to end.") from None
     except OSError as error:
-        raise ExportError(f"{out_path} cannot be written: {error.strerror}.") from error
-
-
-def _write(parts: Sequence[Part], folder: Path, report: Report, *, more: float = 0) -> list[Path]:
-    """The files, which are on the disk. `more`, as a share of them, is to be written later."""
-    total = sum(align(tensor.size, ALIGNMENT) for part in parts for tensor in part.tensors)
-    free, needed = shutil.disk_usage(folder).free, total * (1 + more)
-    if needed > free:
-        raise ExportError(
-            f"{folder.parent} has {free / 1e9:.1f} GB free, and {needed / 1e9:.1f} GB are needed:"
-            " make room there, or write to another disk."
-        )
-    written = 0
-    for part in parts:
-        with open(folder / part.name, "wb", buffering=0) as file:
-            entries = [(tensor.name, tensor.type, tensor.shape) for tensor in part.tensors]
-            _write_all(file, memoryview(encode_header(part.metadata, entries)))
-            # About half of the work is the system's, which writes.
-            for data in ahead(_encoded(part.tensors)):
-                written += _write_all(file, data)
-                report(written, total)
-            os.fsync(file.fileno())
-    return [folder / part.name for part in parts]
-
-
-def _encoded(tensors: Sequence[PlannedTensor]) -> Iterator[memoryview]:
-    """All that follows the header, in pieces."""
-    for tensor in tensors:
-        try:
-            for values in tensor.numbers.chunks():
-                yield encode(values, tensor.type)
-        except ExportError as error:
-            names = ", ".join(map(repr, tensor.sources[:2])) or repr(tensor.name)
-            raise ExportError(f"The tensor {names}: {error}.") from error
-        yield memoryview(padding(tensor.size))
-
-
-def _write_all(file: FileIO, data: memoryview) -> int:
-    """The number of bytes, all of which are written, however few the system takes at once."""
-    left = data
-    while left:
-        left = left[file.write(left) :]
-    return len(data)
+        raise unwritable(out_path, error) from error
 
 
 def _sync_folder(folder: Path) -> None:
     """The names are on disk as well, where the system has that."""
     if os.name == "posix":
-        _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(folder)

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from hubserve_exporters.export_config import GGUFExportConfig
 from hubserve_exporters.gguf.tensors import align
-from hubserve_exporters.gguf.writer import ALIGNMENT, Value
+from hubserve_exporters.gguf.writer import ALIGNMENT, Value, encode_header
 from hubserve_exporters.plan import Plan, PlannedTensor
 
 
@@ -19,13 +19,26 @@ class Part:
     metadata: Mapping[str, Value]
     tensors: Sequence[PlannedTensor]
 
+    def header(self) -> bytes:
+        """All that stands before the tensors."""
+        entries = [(tensor.name, tensor.type, tensor.shape) for tensor in self.tensors]
+        return encode_header(self.metadata, entries)
 
-def parts_of(plan: Plan, out_path: Path, limit: int | None) -> list[Part]:
-    """The files of a plan; more than one if the tensors take more than `limit` bytes.
+    @property
+    def size(self) -> int:
+        """Bytes of the whole file."""
+        return len(self.header()) + sum(align(t.size, ALIGNMENT) for t in self.tensors)
+
+
+def parts_of(plan: Plan, config: GGUFExportConfig) -> list[Part]:
+    """The files of a plan; more than one if the tensors take more than `split_max_size` bytes.
 
     A tensor larger than the limit has a file of its own. The metadata is in the first file, but for
     the number of the part, which each has.
     """
+    out_path, limit = config.out_path, config.split_max_size
+    if config.vocab_only:
+        return [Part(out_path.name, plan.metadata, ())]
     groups: list[list[PlannedTensor]] = [[]]
     size = 0
     for tensor in plan.tensors:

@@ -18,7 +18,7 @@ from hubserve_exporters.checkpoint import (
     Checkpoint,
     open_checkpoint,
 )
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import TEMPORARY, ExportError
 from hubserve_exporters.isolated.call import call
 from hubserve_exporters.vocab.files import MORE_TEMPLATES
 
@@ -66,4 +66,6 @@ def _copy_others(checkpoint: Checkpoint, copy: Path) -> None:
             (copy / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(real, copy / name)
         except OSError as error:
-            raise ExportError(f"{path} cannot be copied: {error.strerror}.") from error
+            raise ExportError(
+                f"{path} cannot be copied to {copy.parent}: {error.strerror}; {TEMPORARY}."
+            ) from error

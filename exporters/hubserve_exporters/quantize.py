@@ -5,18 +5,20 @@ Types that the gguf package can encode are written by the export itself.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
 from gguf import LlamaFileType
 
 from hubserve_exporters.errors import ExportError
+from hubserve_exporters.export_config import GGUFExportConfig
 from hubserve_exporters.gguf.patch import set_uint32
 from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.gguf.tensor_types import TensorType
 from hubserve_exporters.gguf.tensors import TensorInfo
 from hubserve_exporters.isolated.call import Report, call
+from hubserve_exporters.types import AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,31 @@ def quantize(
         for target in targets:
             target.unlink(missing_ok=True)
         raise
+
+
+def scheme_of(config: GGUFExportConfig) -> str | None:
+    """The scheme that is asked for, if it is one.
+
+    Raises ExportError where it needs an importance matrix, or what is asked for has no use for it.
+    """
+    scheme = config.dtype.lower()
+    if scheme in SCHEMES:
+        check_scheme(scheme, config.importance)
+        return scheme
+    if config.importance is not None:
+        raise ExportError(
+            f"An importance matrix is of no use for {config.dtype}; choose a type such as q4_k_m."
+        )
+    return None
+
+
+def unquantized(config: GGUFExportConfig) -> GGUFExportConfig:
+    """What is to be written for llama.cpp to quantize; the same where it is not to."""
+    if config.dtype.lower() not in SCHEMES:
+        return config
+    # No scheme has tensors of more than 8.5 bits that have 16 or 32 in the checkpoint.
+    limit = config.split_max_size and int(1.8 * config.split_max_size)
+    return replace(config, dtype=AUTO, split_max_size=limit)
 
 
 def check_scheme(scheme: str, importance: Path | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hubserve_exporters.checkpoint import WEIGHTS
 from hubserve_exporters.encoding import rounded
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import ExportError, unwritable
 from hubserve_exporters.gguf_reader import GGUFReader
 from hubserve_exporters.safetensors_file import encode_directory, numpy_dtype
 from hubserve_exporters.source import Source, read_source
@@ -59,7 +59,7 @@ def restore_checkpoint(
             _write_weights(aside / WEIGHTS, reader, source, report)
             aside.rename(target)
         except OSError as error:
-            raise ExportError(f"{target} cannot be written: {error.strerror}.") from error
+            raise unwritable(target, error) from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     return Restored(target, (*files, WEIGHTS), len(source.tensors), tuple(_notes(source)))

@@ -149,3 +149,20 @@ def test_what_cannot_be_exported_ends_the_start_with_a_sentence(
     assert code == 2
     assert said.splitlines()[-1].startswith("hubserve: 'Tiny-Llama' cannot be exported: ")
     assert "Traceback" not in said and not list(cache.glob("exports/*/*"))
+
+
+@pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="limits of others: Linux alone")
+def test_a_disk_that_is_full_ends_the_start_with_a_sentence(
+    starting: ExitStack, folder: Path, cache: Path
+) -> None:
+    server = start(starting, folder, cache)
+    # What is exported is larger; all that is written before that is not.
+    psutil.Process(server.process.pid).rlimit(psutil.RLIMIT_FSIZE, (100_000, 100_000))
+    code, _, said = server.end()
+    assert code == 2
+    last = said.splitlines()[-1]
+    assert last.startswith("hubserve: 'Tiny-Llama' cannot be exported: ")
+    assert "cannot be written: File too large; " in last
+    assert "Traceback" not in said and not list(cache.glob("exports/*/*"))
+    again = start(starting, folder, cache)
+    until_ready(again)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
 
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import TEMPORARY, ExportError
 
 _SAFE = (2, 10)
 """CVE-2025-32434 and CVE-2026-24747 are holes in `weights_only` of earlier versions."""
@@ -25,6 +25,7 @@ def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[s
             " 'hubserve[transformers]', or use a revision with safetensors."
         )
     import torch
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     tensors: dict[str, Any] = {}
@@ -46,5 +47,10 @@ def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[s
             # Tensors that share memory are two in safetensors.
             tensors[name] = tensor.contiguous().clone()
         report((index + 1) / len(arguments["files"]))
-    save_file(tensors, arguments["target"])
+    try:
+        save_file(tensors, arguments["target"])
+    except (OSError, SafetensorError) as error:
+        raise ExportError(
+            f"{arguments['target']} cannot be written: {str(error).rstrip('.')}; {TEMPORARY}."
+        ) from error
     return {}

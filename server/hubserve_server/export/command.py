@@ -168,18 +168,13 @@ def _target(out: Path | None, name: str, type_: str, raw: "RawCheckpoint") -> Pa
 
 
 def _show_plan(raw: "RawCheckpoint", config: "GGUFExportConfig") -> None:
-    from dataclasses import replace
+    from hubserve_exporters import preview_export
 
-    from hubserve_exporters.pickles import opened
-    from hubserve_exporters.plan import plan_export
-    from hubserve_exporters.quantize import SCHEMES
-
-    scheme = config.dtype.lower() in SCHEMES
-    with opened(raw.folder, allow_pickle=config.allow_pickle) as source:
-        plan = plan_export(source, replace(config, dtype="auto") if scheme else config)
-    before = f" before llama.cpp makes {config.dtype.lower()} of it" if scheme else ""
-    print(f"{config.out_path} would have {size_text(plan.size)}{before}:")
-    for line in (*histogram(plan.types()), *notes((), plan.warnings)):
+    seen = preview_export(raw.folder, config)
+    parts = f" in {seen.parts} parts" if seen.parts > 1 else ""
+    before = f" before llama.cpp makes {seen.scheme} of it" if seen.scheme else ""
+    print(f"{config.out_path} would have {size_text(seen.size)}{parts}{before}:")
+    for line in (*histogram(seen.types), *notes((), seen.warnings)):
         print(line)
 
 

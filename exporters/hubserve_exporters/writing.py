@@ -1,0 +1,74 @@
+"""Planned files onto the disk: there is room first, and they are really there at the end."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from io import FileIO
+from pathlib import Path
+
+from hubserve_exporters.ahead import ahead
+from hubserve_exporters.encoding import encode
+from hubserve_exporters.errors import MAKE_ROOM, ExportError
+from hubserve_exporters.gguf.writer import padding
+from hubserve_exporters.parts import Part
+from hubserve_exporters.plan import PlannedTensor
+
+Report = Callable[[int, int], None]
+"""Takes how many bytes are written, and how many there will be."""
+
+
+def check_room(folder: Path, needed: float) -> None:
+    """Raises ExportError if the disk of the folder has not so many bytes free."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise ExportError(
+            f"{folder} has {free / 1e9:.3g} GB free, and {needed / 1e9:.3g} GB are needed:"
+            f" {MAKE_ROOM}."
+        )
+
+
+def write_parts(parts: Sequence[Part], folder: Path, report: Report) -> list[Path]:
+    """The files, which are on the disk.
+
+    Raises ExportError if a tensor cannot be written as it is to be, and OSError.
+    """
+    total = sum(part.size for part in parts)
+    written = 0
+    for part in parts:
+        with open(folder / part.name, "wb", buffering=0) as file:
+            written += _write_all(file, memoryview(part.header()))
+            # About half of the work is the system's, which writes.
+            for data in ahead(_encoded(part.tensors)):
+                written += _write_all(file, data)
+                report(written, total)
+            os.fsync(file.fileno())
+    return [folder / part.name for part in parts]
+
+
+def sync(path: Path) -> None:
+    """What was written to a file, or which names a folder has, is on the disk when this returns."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _encoded(tensors: Sequence[PlannedTensor]) -> Iterator[memoryview]:
+    """All that follows the header, in pieces."""
+    for tensor in tensors:
+        try:
+            for values in tensor.numbers.chunks():
+                yield encode(values, tensor.type)
+        except ExportError as error:
+            names = ", ".join(map(repr, tensor.sources[:2])) or repr(tensor.name)
+            raise ExportError(f"The tensor {names}: {error}.") from error
+        yield memoryview(padding(tensor.size))
+
+
+def _write_all(file: FileIO, data: memoryview) -> int:
+    """The number of bytes, all of which are written, however few the system takes at once."""
+    left = data
+    while left:
+        left = left[file.write(left) :]
+    return len(data)
