@@ -1,5 +1,6 @@
 """What a JSON Schema says, as far as both grammars and the reading of calls have to know it."""
 
+import json
 from typing import Any
 from urllib.parse import unquote
 
@@ -30,6 +31,23 @@ def schema_type(value: Any) -> str:
     """The type of JSON Schema, to which a whole number is an integer, however it is written."""
     kind = json_type(value)
     return "integer" if kind == "number" and value % 1 == 0 else kind
+
+
+def written(value: Any) -> str:
+    """JSON of a value, the same for values that are equal to JSON Schema: 1 and 1.0 are."""
+    return json.dumps(_plain(value), sort_keys=True)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(each) for key, each in value.items()}
+        case list():
+            return [_plain(each) for each in value]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
 
 
 def resolved(schema: Any, root: Any) -> Any:

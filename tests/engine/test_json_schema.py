@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from hubserve_engine.json_schema import json_type, resolved, schema_type
+from hubserve_engine.json_schema import json_type, resolved, schema_type, written
 
 ROOT: dict[str, Any] = {
     "$defs": {
@@ -55,3 +55,10 @@ def test_what_is_no_reference_is_itself() -> None:
 )
 def test_a_value_has_a_type(value: Any, of_json: str, of_schema: str) -> None:
     assert (json_type(value), schema_type(value)) == (of_json, of_schema)
+
+
+def test_values_that_are_equal_are_written_alike() -> None:
+    assert written({"a": [1.0, True], "b": None}) == written({"b": None, "a": [1, True]})
+    for one, other in ((1, True), (0, False), (1, "1"), (1.5, 1), ([1], [[1]]), ({}, [])):
+        assert written(one) != written(other)
+    assert written(float("inf")) == written(float("inf"))

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hubserve_engine.errors import InvalidRequest, Unsupported
-from hubserve_engine.json_schema import TYPES, Schema, resolved, schema_type
+from hubserve_engine.json_schema import TYPES, Schema, resolved, schema_type, written
 
 LARGEST = 128 * 1024
 """Bytes of a schema as JSON. Real ones have a few thousand."""
 DEEPEST = 100
 """Keywords and names that lead to a schema within a schema."""
+_MOST_LEVELS = 120
+"""Lists and objects within each other, values included. llguidance reads 128."""
 
 _UNSUPPORTED = frozenset(
     (
@@ -108,10 +110,10 @@ def _checked(value: Any, param: str) -> Schema:
         size = len(json.dumps(value))
     except (RecursionError, ValueError):
         size = LARGEST + 1
-    if size > LARGEST or _depth(value) > DEEPEST:
+    if size > LARGEST or _depth(value) > DEEPEST or _levels(value) > _MOST_LEVELS:
         raise InvalidRequest(
-            f"The schema is too large: at most {LARGEST // 1024} KiB of JSON, and places"
-            f" of {DEEPEST} keywords and names, can be held to.",
+            f"The schema is too large: at most {LARGEST // 1024} KiB of JSON, places of {DEEPEST}"
+            f" keywords and names, and values of {_MOST_LEVELS} levels can be held to.",
             param=param,
         )
     return value
@@ -119,6 +121,15 @@ def _checked(value: Any, param: str) -> Schema:
 
 def _depth(schema: Schema) -> int:
     return max(place.count("/") for place, _ in places(schema))
+
+
+def _levels(value: Any) -> int:
+    """How deep lists and objects are within each other."""
+    levels, row = 0, [value]
+    while row := [each for each in row if isinstance(each, list | dict)]:
+        levels += 1
+        row = [x for each in row for x in (each.values() if isinstance(each, dict) else each)]
+    return levels
 
 
 def _children(place: str, schema: Schema) -> Iterator[tuple[str, Any]]:
@@ -231,9 +242,9 @@ def _types(schema: Schema) -> set[str]:
 def _values(schema: Schema) -> set[str] | None:
     """The values that it allows at most, as JSON; None if they are not listed."""
     if "const" in schema:
-        return {json.dumps(schema["const"], sort_keys=True)}
+        return {written(schema["const"])}
     if isinstance(listed := schema.get("enum"), list):
-        return {json.dumps(value, sort_keys=True) for value in listed}
+        return {written(value) for value in listed}
     return None
 
 

@@ -98,8 +98,9 @@ class _Choice:
         """Says in the log where a finished call does not fit: it was told as it came."""
         self._arguments.append(piece.arguments)
         tool = self._offer.find(self._name) if piece.last else None
-        if tool is not None and not tool.takes(_read("".join(self._arguments))):
-            logger.warning("A call of %r has arguments that do not fit its schema.", self._name)
+        misfit = tool.misfit(_read("".join(self._arguments))) if tool is not None else None
+        if misfit is not None:
+            logger.warning("A call of %r has arguments that do not fit %s.", self._name, misfit)
 
     def _tokens_before(self, end: int) -> tuple[TokenLogprob, ...]:
         """The probabilities of what the scanner has accounted for; those of calls are not told."""

@@ -26,6 +26,8 @@ from hubserve_engine.errors import InvalidRequest, Unsupported
         ({"unevaluatedProperties": False}, "unevaluatedProperties", "#"),
         ({"oneOf": [{"type": "object"}, {"type": "object"}]}, "oneOf", "#"),
         ({"oneOf": [{"type": "number"}, {"type": "integer"}]}, "oneOf", "#"),
+        ({"oneOf": [{"enum": [1.0]}, {"enum": [1, 2]}]}, "oneOf", "#"),
+        ({"oneOf": [{"const": [1, 2.0]}, {"const": [1.0, 2]}]}, "oneOf", "#"),
     ],
 )
 def test_what_cannot_be_held_to_is_named_with_its_place(
@@ -95,7 +97,17 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "schema", [nested(200), nested(100_000), {"enum": ["x" * 2**20]}, [1], "string", False, None]
+    "schema",
+    [
+        nested(200),
+        nested(100_000),
+        {"oneOf": [{"const": nested(400)}, {"const": 1}]},
+        {"enum": ["x" * 2**20]},
+        [1],
+        "string",
+        False,
+        None,
+    ],
 )
 def test_what_is_no_schema_or_too_large_is_refused(schema: Any) -> None:
     with pytest.raises(InvalidRequest):

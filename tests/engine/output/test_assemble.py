@@ -86,7 +86,7 @@ def test_the_log_says_where_a_finished_call_does_not_fit(caplog: pytest.LogCaptu
     for call, said in ((CALL, 1), (CALL.replace("1", "2"), 0), (CALL[:-20], 0)):
         caplog.clear()
         assembled(answer(*call), tools=tools)
-        assert caplog.text.count("'look'") == said
+        assert caplog.text.count("'look' has arguments that do not fit 'not' at '/at'") == said
 
 
 def test_with_no_choice_of_tools_nothing_is_read() -> None:
