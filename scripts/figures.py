@@ -70,7 +70,6 @@ def print_share(model: str, threads: int, sequences: int) -> None:
     from hubserve_engine.backends.llama_cpp import LlamaCppBackend
     from hubserve_engine.config import ModelConfig
     from hubserve_engine.model_info import Running
-    from hubserve_engine.pace import Pace
     from hubserve_engine.prompt.template import ChatTemplate
     from hubserve_engine.types import Request, Sampling, SamplingOptions
     from hubserve_engine.worker.intake import Intake
@@ -110,7 +109,7 @@ def print_share(model: str, threads: int, sequences: int) -> None:
         reasoning_format="auto",
     )
     gap = ModelConfig("").max_gap
-    loop = Loop(backend, send, pace=Pace(beside=gap), keeper=Keeper(backend, max_gap=gap, kept=0))
+    loop = Loop(backend, send, max_gap=gap, keeper=Keeper(backend, max_gap=gap, kept=0))
     options = SamplingOptions(ignore_eos=True, seed=1)
     for number in range(sequences):
         request = Request(f"Story {number}. {FILLER}", options, max_tokens=2 * MEASURED)

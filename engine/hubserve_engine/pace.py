@@ -4,12 +4,7 @@ _FIRST = 8
 _MARGIN = 0.75
 """A step may turn out longer than was thought, and may read a little more than its budget."""
 _COARSE = 32
-_TILE = 64
-"""Flash attention on a CPU takes twice as long for each token of a step that reads fewer
-(ggml_fa_tile_config of ggml-cpu, llama.cpp of llama-cpp-python 0.3.36)."""
-_HOPED = 0.6
-"""What part of its time in smaller steps a token is thought to take in such a one, before any."""
-_LONGEST = 0.9
+_LONGEST = 0.75
 """Seconds that a step of a tile may take."""
 _OLD = 0.5
 _MEASURABLE = 8
@@ -20,11 +15,12 @@ class Pace:
 
     A cancelled request must stop within 1 s. Nothing is known before the first step, which also
     reads weights from the disk, so it is a short one. What a token takes is learned apart for steps
-    of a tile and more, and for smaller ones: else who reads in small steps, which are slow, would
-    go on in small steps.
+    of a `tile` (see `Capabilities`) and more, and for smaller ones: else who reads in small steps,
+    which are slow, would go on in small steps.
     """
 
-    def __init__(self, *, beside: float, alone: float = 0.5) -> None:
+    def __init__(self, *, beside: float, alone: float = 0.5, tile: int = 1) -> None:
+        self._tile = tile
         self._alone = alone
         self._beside = beside
         self._small: float | None = None
@@ -34,14 +30,13 @@ class Pace:
         """Prompt tokens for the next step; 0 where even one takes too long."""
         if self._small is None and self._large is None:
             return _FIRST
-        large = self._large or _HOPED * (self._small or 0.0)
+        large = self._large or self._small or 0.0
         target = _MARGIN * self._beside if writing else self._alone
         tokens = int(target / large)
-        if tokens < _TILE:
-            if not writing and _TILE * large <= _LONGEST:
-                return _TILE
-            if self._small is not None:
-                tokens = min(int(target / self._small), tokens)
+        if tokens < self._tile:
+            if not writing and self._tile * large <= _LONGEST:
+                return self._tile
+            tokens = int(target / (self._small or large))
         # Few different sizes: llama.cpp reuses the graph of the step before if it has the same.
         return tokens // _COARSE * _COARSE if tokens > _COARSE else tokens
 
@@ -50,7 +45,7 @@ class Pace:
         if prompt_tokens < _MEASURABLE or seconds <= 0:
             return
         now = seconds / prompt_tokens
-        if prompt_tokens >= _TILE:
+        if prompt_tokens >= self._tile:
             self._large = _mixed(self._large, now)
             return
         self._small = _mixed(self._small, now)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from hubserve_engine.backends.base import Backend
-from hubserve_engine.pace import Pace
 from hubserve_engine.profiles import Profile
 from hubserve_engine.prompt.template import ChatTemplate
 from hubserve_engine.types import Completed, Delta, Event, Finished, Request, Sampling
@@ -43,7 +42,7 @@ class Bench:
         self.intake = intake(backend)
         self.vocabulary = backend.loaded.vocabulary
         self.keeper = keeper or Keeper(backend, max_gap=MAX_GAP, kept=MUCH)
-        self.loop = Loop(backend, self._send, pace=Pace(beside=MAX_GAP), keeper=self.keeper)
+        self.loop = Loop(backend, self._send, max_gap=MAX_GAP, keeper=self.keeper)
         self.steps: list[Step] = []
         self.failures: list[Failed] = []
         self.on_step: Callable[[Step], None] = lambda _step: None

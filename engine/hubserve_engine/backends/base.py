@@ -46,7 +46,8 @@ class Capabilities:
     is saved of a sliding window is no more than the window. `rollback`: of the tokens that a slot
     got in its last step so many can be cut off again, but never the first. Prompt chunks of at
     least `min_chunk` tokens give the same numbers however the prompt is cut, if that is at
-    multiples of `chunk_multiple`. `threads` is the most that can be of use.
+    multiples of `chunk_multiple`. Each prompt token takes longer in steps that read fewer than
+    `tile` of them. `threads` is the most that can be of use.
     """
 
     context_length: int
@@ -59,6 +60,7 @@ class Capabilities:
     rollback: int
     min_chunk: int = 1
     chunk_multiple: int = 1
+    tile: int = 1
     threads: int = 1
 
 

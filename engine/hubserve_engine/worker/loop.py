@@ -39,7 +39,8 @@ class _Stop:
 class Loop:
     """`submit`, `cancel` and `stop` may be called from any thread, the rest from one.
 
-    `send` is given each step's message, and failures. `preserved` are control tokens whose text is
+    `send` is given each step's message, and failures. A prompt that is read beside streams holds
+    them up for about `max_gap` seconds at most. `preserved` are control tokens whose text is
     to be seen, such as thinking tags.
     """
 
@@ -48,13 +49,13 @@ class Loop:
         backend: Backend,
         send: Callable[[Step | Failed], None],
         *,
-        pace: Pace,
+        max_gap: float,
         keeper: Keeper,
         preserved: frozenset[int] = frozenset(),
     ) -> None:
         capabilities = backend.capabilities
         self._backend = backend
-        self._pace = pace
+        self._pace = Pace(beside=max_gap, tile=capabilities.tile)
         self._keeper = keeper
         self._crew = Crew(capabilities.threads)
         self._drafter = Drafter(capabilities)

@@ -16,7 +16,6 @@ from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.drafting import Drafter
 from hubserve_engine.errors import EngineError, LoadError, PromptError
-from hubserve_engine.pace import Pace
 from hubserve_engine.prefix_store.folder import CacheUnusable
 from hubserve_engine.prefix_store.store import PrefixStore
 from hubserve_engine.profiles import choose
@@ -68,7 +67,7 @@ def main(descriptor: int, backend: str | None = None) -> None:
         loop = Loop(
             model,
             channel.send,
-            pace=Pace(beside=load.max_gap),
+            max_gap=load.max_gap,
             keeper=keeper,
             preserved=intake.layout_tokens,
         )

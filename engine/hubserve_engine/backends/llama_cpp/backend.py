@@ -31,6 +31,10 @@ _MIN_CHUNK = 8
 """The kernels for fewer rows round otherwise."""
 _CHUNK_MULTIPLE = 4
 """Those for K-quants take rows by fours, and round the ones that are left over otherwise."""
+_TILE = 64
+"""Rows that flash attention on a CPU takes at once. For fewer it goes another way, which takes
+twice as long for each (GGML_FA_TILE_Q in ggml-cpu/common.h, llama.cpp of llama-cpp-python 0.3.36).
+"""
 
 
 class LlamaCppBackend:
@@ -55,10 +59,25 @@ class LlamaCppBackend:
             rollback=self._context.rollback,
             min_chunk=_MIN_CHUNK,
             chunk_multiple=_CHUNK_MULTIPLE,
+            tile=self._tile,
             threads=config.running.threads,
         )
         self.state_key = self._context.state_key
         self.loaded = self._describe()
+
+    @property
+    def _tile(self) -> int:
+        running = self._config.running
+        return _TILE if running.flash_attention and not self._offloaded else 1
+
+    @property
+    def _offloaded(self) -> int:
+        """Layers that are on a GPU."""
+        if not llama.llama_supports_gpu_offload():
+            return 0
+        layers = int(llama.llama_model_n_layer(self._model.handle))
+        asked = self._config.running.gpu_layers
+        return layers if asked < 0 else min(asked, layers)
 
     def _describe(self) -> Loaded:
         model, config = self._model, self._config
@@ -68,15 +87,11 @@ class LlamaCppBackend:
                 f"A context of {config.context_length} tokens could not be allocated;"
                 f" it is {self._context.length} now."
             )
-        layers = llama.llama_model_n_layer(model.handle)
-        offloaded = (
-            layers if config.running.gpu_layers < 0 else min(config.running.gpu_layers, layers)
-        )
-        if offloaded and not llama.llama_supports_gpu_offload():
+        if config.running.gpu_layers and not llama.llama_supports_gpu_offload():
             notices.append(
                 "This build of llama.cpp has no GPU support, so all layers are on the CPU."
             )
-            offloaded = 0
+        layers, offloaded = llama.llama_model_n_layer(model.handle), self._offloaded
         threads = counted(config.running.threads, "CPU thread")
         return Loaded(
             architecture=model.architecture,
