@@ -34,15 +34,20 @@ def intake(
 
 
 class Bench:
-    """One loop over one backend, emptied first. `steps` and `failures` are what it sent."""
+    """One loop over one backend, emptied first. `steps` and `failures` are what it sent, each step
+    by itself if they are not to be told `together`."""
 
-    def __init__(self, backend: Backend, *, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self, backend: Backend, *, keeper: Keeper | None = None, together: float = 0.0
+    ) -> None:
         for slot in range(backend.capabilities.slots):
             backend.remove(slot)
         self.intake = intake(backend)
         self.vocabulary = backend.loaded.vocabulary
         self.keeper = keeper or Keeper(backend, max_gap=MAX_GAP, kept=MUCH)
-        self.loop = Loop(backend, self._send, max_gap=MAX_GAP, keeper=self.keeper)
+        self.loop = Loop(
+            backend, self._send, max_gap=MAX_GAP, keeper=self.keeper, together=together
+        )
         self.steps: list[Step] = []
         self.failures: list[Failed] = []
         self.on_step: Callable[[Step], None] = lambda _step: None

@@ -1,6 +1,7 @@
 """Requests while they are written: sampled tokens in, events out, and the end of each."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hubserve_engine.backends.base import Backend, Sampled
 from hubserve_engine.errors import EngineError
@@ -15,10 +16,14 @@ _NO_TOKEN = (
     "The model gave no token a finite probability. Its file may be damaged, or the 'logit_bias' of"
     " this request may forbid all of its tokens, or all that its constraint allows."
 )
+TOGETHER = 0.025
+"""Seconds. Nobody reads forty pieces in a second, and each takes the server and the client, which
+wake up for it, a part of the time of a small model's step."""
 
 
 class Answers:
-    """For the thread that steps. `preserved` are control tokens whose text is to be seen."""
+    """For the thread that steps. `preserved` are control tokens whose text is to be seen. Text of
+    steps within `together` seconds is told together."""
 
     def __init__(
         self,
@@ -27,14 +32,19 @@ class Answers:
         send: Callable[[Step | Failed], None],
         *,
         preserved: frozenset[int],
+        together: float,
     ) -> None:
         self._backend = backend
         self._scheduler = scheduler
         self._send = send
         self._preserved = preserved
+        self._together = together
         self._generations: dict[int, Generation] = {}
         self._owners: dict[Sequence, Generation] = {}
         self._events: list[Item] = []
+        self._growing: dict[tuple[int, int], int] = {}
+        self._pressing = False
+        self._told = 0.0
 
     def __contains__(self, sequence: Sequence) -> bool:
         """Whether it is not over yet."""
@@ -58,10 +68,18 @@ class Answers:
                 self._end(sequence)
 
     def send(self) -> None:
-        """Tell what the step has brought, if it has brought anything."""
+        """Tell what steps have brought, if they have brought anything."""
         if self._events:
             self._send(Step(self._events))
             self._events = []
+            self._growing.clear()
+            self._pressing = False
+
+    def send_soon(self, now: float) -> None:
+        """The same, but text that is not a choice's first may wait for the steps after this one."""
+        if self._pressing or now - self._told >= self._together:
+            self.send()
+            self._told = now
 
     def write(self, work: Work, sampled: list[Sampled], now: float) -> None:
         """Take what was sampled, up to a token that ends the choice; the slot is cut back there."""
@@ -119,6 +137,7 @@ class Answers:
         """One more token of a choice; why it is the last one, if it is."""
         generation, transcript = self._owners[sequence], sequence.transcript
         generation.sampled(now)
+        self._pressing = self._pressing or transcript.completion_tokens == 0
         if token in self._backend.end_tokens and sequence.guide and sequence.guide.forced():
             return None  # it goes on otherwise
         sequence.tokens.append(token)
@@ -132,7 +151,14 @@ class Answers:
         return None
 
     def _tell(self, generation: Generation, deltas: list[Delta]) -> None:
-        self._events.extend(Item.of(generation.id, delta) for delta in deltas)
+        for delta in deltas:
+            place = self._growing.get((generation.id, delta.index))
+            last = None if place is None else self._events[place].delta
+            if place is None or last is None or last.channel != delta.channel:
+                self._growing[generation.id, delta.index] = len(self._events)
+                self._events.append(Item.of(generation.id, delta))
+            else:
+                self._events[place] = Item.of(generation.id, _joined(last, delta))
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> None:
         """A choice is complete, and perhaps its request. A stop string is the better reason."""
@@ -148,6 +174,7 @@ class Answers:
             transcript.stop,
         )
         sequence.finish_reason = reason
+        self._pressing = True
         self._events.append(Item.of(generation.id, finished))
         self._end(sequence)
         if generation.done:
@@ -156,6 +183,7 @@ class Answers:
 
     def _fail(self, generation: Generation) -> None:
         """A request ends with an error, and nothing is kept of what broke it."""
+        self.send()
         del self._generations[generation.id]
         for sequence in generation.choices:
             if sequence.finish_reason is None:
@@ -170,3 +198,8 @@ class Answers:
             self._backend.remove(slot)
         del self._owners[sequence]
         sequence.sampler.close()
+
+
+def _joined(first: Delta, second: Delta) -> Delta:
+    """Text of one choice on one channel."""
+    return replace(first, text=first.text + second.text, logprobs=first.logprobs + second.logprobs)

@@ -1,4 +1,8 @@
-"""The worker's end of the socket: frames in, and out by a thread of its own, so no one waits."""
+"""The worker's end of the socket: frames in, and out without anyone waiting for the server.
+
+A frame that the socket takes at once is written by whoever sends it: to wake a thread for it would
+take a core from the model's threads, with every token. What it does not take, a thread writes.
+"""
 
 import socket
 import threading
@@ -26,7 +30,8 @@ class Channel:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
-        self._queue: SimpleQueue[tuple[bytes, bool] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[memoryview, bool] | None] = SimpleQueue()
+        self._queued = 0
         self._unsent = 0
         self._lock = threading.Lock()
         self._no_answer_waits = threading.Semaphore()
@@ -35,12 +40,29 @@ class Channel:
         self._writer.start()
 
     def send(self, message: FromWorker) -> None:
-        frame = encode(message)
+        frame = memoryview(encode(message))
         with self._lock:
             if self._broken or self._unsent > _MOST_UNSENT:
                 raise BrokenPipeError("the server takes no messages")
-            self._unsent += len(frame)
-        self._queue.put((frame, False))
+            if not self._queued:
+                frame = frame[self._send_now(frame) :]
+            if frame:
+                self._unsent += len(frame)
+                self._put(frame, is_answer=False)
+
+    def _send_now(self, frame: memoryview) -> int:
+        """How many bytes of it the socket took."""
+        try:
+            return self._socket.send(frame, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            self._broken = True
+            raise BrokenPipeError("the server is gone") from error
+
+    def _put(self, frame: memoryview, *, is_answer: bool) -> None:
+        self._queued += 1
+        self._queue.put((frame, is_answer))
 
     def answer(self, message: Answer) -> None:
         """Send what may be large, as soon as the answer before it is written: for a thread that
@@ -48,12 +70,13 @@ class Channel:
 
         Raises TooLong, or BrokenPipeError.
         """
-        frame = encode(message)
+        frame = memoryview(encode(message))
         self._no_answer_waits.acquire()
         if self._broken:
             self._no_answer_waits.release()
             raise BrokenPipeError("the server is gone")
-        self._queue.put((frame, True))
+        with self._lock:
+            self._put(frame, is_answer=True)
 
     def _write(self) -> None:
         while (entry := self._queue.get()) is not None:
@@ -62,11 +85,12 @@ class Channel:
                 self._socket.sendall(frame)
             except OSError:
                 self._broken = True
+            with self._lock:
+                self._queued -= 1
+                if not is_answer:
+                    self._unsent -= len(frame)
             if is_answer:
                 self._no_answer_waits.release()
-            else:
-                with self._lock:
-                    self._unsent -= len(frame)
 
     def receive(self) -> Iterator[bytes]:
         """Message bodies until the server closes its end."""

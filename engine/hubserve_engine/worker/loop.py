@@ -1,7 +1,8 @@
 """The steps: what a worker's main thread does, for as long as the worker lives.
 
 A step carries out what came in, gives slots to those that wait, lets the backend read and write,
-and tells the server what there is to tell in one message. Nothing here waits for the server.
+and tells the server what there is to tell in one message, which short steps share. Nothing here
+waits for the server.
 """
 
 import gc
@@ -17,7 +18,7 @@ from hubserve_engine.pace import Pace
 from hubserve_engine.prefix_cache import Holding
 from hubserve_engine.scheduler import Admission, Evicted, Scheduler, Work
 from hubserve_engine.sequence import Sequence
-from hubserve_engine.worker.answers import Answers
+from hubserve_engine.worker.answers import TOGETHER, Answers
 from hubserve_engine.worker.generation import Generation
 from hubserve_engine.worker.keeper import Keeper
 from hubserve_engine.worker.protocol import Failed, Step
@@ -41,7 +42,7 @@ class Loop:
 
     `send` is given each step's message, and failures. A prompt that is read beside streams holds
     them up for about `max_gap` seconds at most. `preserved` are control tokens whose text is
-    to be seen, such as thinking tags.
+    to be seen, such as thinking tags. Text of steps within `together` seconds is told together.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Loop:
         max_gap: float,
         keeper: Keeper,
         preserved: frozenset[int] = frozenset(),
+        together: float = TOGETHER,
     ) -> None:
         capabilities = backend.capabilities
         self._backend = backend
@@ -67,7 +69,9 @@ class Loop:
             multiple=capabilities.chunk_multiple,
             cache=self._keeper.cache,
         )
-        self._answers = Answers(backend, self._scheduler, send, preserved=preserved)
+        self._answers = Answers(
+            backend, self._scheduler, send, preserved=preserved, together=together
+        )
         self._inbox: SimpleQueue[Generation | int | _Stop] = SimpleQueue()
         self._launched = 0.0
         self.clock = Clock()
@@ -124,7 +128,9 @@ class Loop:
             now = time.perf_counter()
             self._observe(works, now - self._launched)
             self._advance(works, sampled, now)
-        self._answers.send()
+            self._answers.send_soon(now)
+        else:
+            self._answers.send()
         self._keeper.save(beside=not self._scheduler.idle)
 
     def _is_ready(self, source: Holding) -> bool:
@@ -132,6 +138,7 @@ class Loop:
 
     def _admit(self, admission: Admission) -> None:
         sequence, slot, source = admission.sequence, admission.slot, admission.source
+        self._answers.send()  # what was written is not to wait for a prompt
         self._answers.owner(sequence).began(time.perf_counter())
         if admission.evicted is not None:
             self._keeper.rescue(admission.evicted, beside=self._writing)
@@ -172,6 +179,8 @@ class Loop:
                 return works
             if guessing and all(work.sequence.uncached == 1 for work in works):
                 works = self._with_guesses(works)
+            if any(not work.sequence.writes for work in works):
+                self._answers.send()
             chunks = [self._chunk(work) for work in works]
             self._launched = time.perf_counter()
             try:

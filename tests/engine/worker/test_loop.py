@@ -259,6 +259,33 @@ def test_samplers_are_closed_at_every_end(script: Script) -> None:
     assert all(sampler.closed for sampler in samplers)
 
 
+def test_quick_steps_are_told_together_but_the_first_word_at_once(script: Script) -> None:
+    bench = Bench(script({"say": "yes, quite"}), together=3600.0)
+    id = bench.submit(Request("x" * 600))
+    bench.run()
+    assert [len(step.items) for step in bench.steps] == [1, 3]
+    texts = [e.text for e in bench.events(id) if isinstance(e, Delta)]
+    assert texts == ["y", "es, quite"]
+
+
+def test_nothing_that_is_written_waits_for_a_prompt(script: Script) -> None:
+    """A step that reads may take half a second."""
+    bench = Bench(script({"say": "yes, quite"}), together=3600.0)
+    first = bench.submit(Request("x"))
+    later = bench.prepare(Request("y" * 600))
+    told: list[str] = []
+
+    def on_step(_step: Step) -> None:
+        if not told:
+            bench.take(later)
+        told.append(text(bench.events(first)))
+
+    bench.on_step = on_step
+    bench.run()
+    assert told[0] == "y"
+    assert told[1] == "ye"
+
+
 def test_a_step_that_has_nothing_to_tell_sends_nothing(script: Script) -> None:
     bench = Bench(script({"say": "yes"}))
     bench.submit(Request("x" * 600))
