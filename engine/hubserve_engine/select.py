@@ -14,9 +14,10 @@ from hubserve_engine.model_info import Running
 from hubserve_engine.types import EngineName
 from hubserve_engine.units import size_text
 
-_MANY_STREAMS = 8
-"""From so many on, what plain attention computes of others' cells is more than it saves on a CPU
-(see decision 6)."""
+_MANY_STREAMS, _TINY = 8, 10_000
+"""From so many on, what plain attention computes of others' cells is more than it saves on a CPU,
+but for a tiny model: one whose state of so many tokens is as large as its weights, or larger (see
+decision 6)."""
 _MICRO_BATCH_CPU, _MICRO_BATCH_GPU = 128, 512
 _HALF, _SINGLE = 2, 4
 DRAFTS = 15
@@ -30,8 +31,9 @@ SPARE = 12
 """Slots beside those that run, for conversations that are kept. In one pool they cost nothing but
 what is in them; a recurrent model has none, as each would take a whole state, and its snapshots."""
 _KEPT_SHARE = 100
-"""What is kept in the context may be as large as one in so many parts of the weights. It is all in
-one pool, so that each step computes attention over it, too, for nothing (see decision 15)."""
+"""What is kept in the context beside running sequences may be as large as one in so many parts of
+the weights, where flash attention passes over it. It is all in one pool, so that plain attention
+computes over it, too, for nothing (see decision 15)."""
 _LEAST_BATCH = 22
 """Tokens in a step beside those of the sequences that write: two parts of prompts that cannot be
 cut (see `Capabilities.min_chunk`)."""
@@ -71,14 +73,14 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
     gpu_layers = _gpu_layers(model, hardware, config)
     on_gpu = bool(hardware.gpus) and gpu_layers != 0
     needed = config.cache_type_v not in UNQUANTIZED
-    many = config.parallel >= _MANY_STREAMS
+    per_token = model.state.per_token(config.cache_type_k, config.cache_type_v)
+    many = config.parallel >= _MANY_STREAMS and per_token * _TINY < model.size
     wanted = on_gpu or needed or many
     flash_attention = {"on": True, "off": False, "auto": wanted}[config.flash_attention]
     micro_batch = config.micro_batch or (_MICRO_BATCH_GPU if on_gpu else _MICRO_BATCH_CPU)
     batch = config.batch or micro_batch
     least = config.parallel + _LEAST_BATCH
     batch, micro_batch = max(batch, least), max(min(batch, micro_batch), least)
-    per_token = model.state.per_token(config.cache_type_k, config.cache_type_v)
     free = _free(hardware, gpu_layers) if on_gpu else hardware.memory_free
     spare = _spare(model, config.parallel)
     slots = config.parallel + spare
@@ -112,7 +114,7 @@ def choose(model: ResolvedModel, hardware: Hardware, config: ModelConfig) -> Cho
         context_limit=limit,
         parallel=config.parallel,
         spare=spare,
-        kept=model.size // _KEPT_SHARE // per_token if per_token else context,
+        kept=_kept(model, per_token, context) if flash_attention else 0,
         drafts=drafts,
         snapshots=snapshots,
         running=Running(
@@ -200,6 +202,10 @@ def _snapshots(model: ResolvedModel, slots: int, drafts: int, free: int) -> int:
         return 0
     fitting = free // _SNAPSHOTS_SHARE // states
     return min(most, drafts, fitting) if fitting >= least else 0
+
+
+def _kept(model: ResolvedModel, per_token: int, context: int) -> int:
+    return model.size // _KEPT_SHARE // per_token if per_token else context
 
 
 def _spare(model: ResolvedModel, parallel: int) -> int:

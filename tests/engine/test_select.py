@@ -201,6 +201,19 @@ def test_many_streams_have_flash_attention_on_a_cpu_too(parallel: int, on: bool)
     assert not choose(MODEL, MACHINE, off).running.flash_attention
 
 
+def test_a_tiny_model_has_plain_attention_however_many_streams() -> None:
+    """As SmolLM2-135M in Q4_1: of its steps attention is the larger part from 1300 tokens on."""
+    state = replace(MODEL.state, keys=11_520, values=11_520, per_sequence=0)
+    tiny = replace(MODEL, size=98 * 10**6, state=state)
+    many = replace(_config(8192), parallel=16)
+    assert not choose(tiny, MACHINE, many).running.flash_attention
+
+
+def test_plain_attention_is_not_to_compute_over_what_nobody_uses() -> None:
+    assert choose(MODEL, MACHINE, _config(flash_attention="off")).kept == 0
+    assert choose(MODEL, MACHINE, _config(flash_attention="on")).kept > 0
+
+
 @pytest.mark.parametrize(
     ("gpus", "asked", "layers"),
     [

@@ -48,6 +48,24 @@ def test_one_message_may_be_larger_than_all_that_may_wait(
     assert take(server, 1) == [LARGE]
 
 
+def test_what_the_socket_takes_is_sent_at_once(pair: tuple[Channel, socket.socket]) -> None:
+    sender, server = pair
+    server.setblocking(False)
+    sender.send(protocol.Progress(0.5))
+    assert take(server, 1) == [protocol.Progress(0.5)]
+
+
+def test_frames_stay_in_order_and_whole(pair: tuple[Channel, socket.socket]) -> None:
+    """Those that follow one that the socket took a part of wait behind the rest of it."""
+    sender, server = pair
+    sent: list[protocol.FromWorker] = [LARGE]
+    sender.answer(LARGE)
+    for number in range(100):
+        sent.append(protocol.Progress(number))
+        sender.send(protocol.Progress(number))
+    assert take(server, 101) == sent
+
+
 def test_a_server_that_takes_nothing_is_gone(pair: tuple[Channel, socket.socket]) -> None:
     sender, _server = pair
     sender.send(LARGE)
