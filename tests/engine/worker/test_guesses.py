@@ -17,7 +17,7 @@ from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, NoRoom
 from hubserve_engine.drafting import Drafter
 from hubserve_engine.sequence import Sequence
-from hubserve_engine.types import Completed, Event, Request, SamplingOptions
+from hubserve_engine.types import Completed, Delta, Event, Request, SamplingOptions
 from hubserve_engine.worker import loop
 from hubserve_engine.worker.protocol import Step
 
@@ -75,9 +75,20 @@ def run(backend: Backend, *requests: Request) -> tuple[Bench, list[list[Event]]]
 
 
 def seen(events: list[Event]) -> list[Any]:
-    """All that a client is told but when, and how much was guessed; choice by choice."""
-    told: list[Any] = [e.usage if isinstance(e, Completed) else e for e in events]
-    return sorted(told, key=lambda e: getattr(e, "index", 99))
+    """All that a client is told but when, how much at once, and how much was guessed; choice by
+    choice."""
+    told: list[Any] = []
+    for event in sorted(events, key=lambda e: getattr(e, "index", 99)):
+        last = told[-1] if told else None
+        match event, last:
+            case Completed(), _:
+                told.append(event.usage)
+            case Delta(index, channel), Delta(same, alike) if (index, channel) == (same, alike):
+                probabilities = last.logprobs + event.logprobs
+                told[-1] = Delta(index, channel, last.text + event.text, probabilities)
+            case _:
+                told.append(event)
+    return told
 
 
 ANSWER = "one two three STOP four five"
@@ -124,7 +135,7 @@ def test_several_tokens_come_in_one_step_and_are_counted(
     guessing(knowing("abcdefghij", 4, wrong_at=3))
     bench, (events,) = run(scripted(tmp_path, {"say": "abcdefghij"}), Request("x"))
     # a | bcd, e | fgh, i | j and the end
-    counts = [sum(item.delta is not None for item in step.items) for step in bench.steps]
+    counts = [sum(len(i.delta.text) for i in step.items if i.delta) for step in bench.steps]
     assert counts == [4, 4, 2]
     timings = completed(events).timings
     assert (timings.draft_n, timings.draft_n_accepted) == (10, 8)
