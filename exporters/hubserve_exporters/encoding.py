@@ -1,5 +1,7 @@
 """Numbers as a tensor type keeps them, and back."""
 
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -24,8 +26,12 @@ ENCODED = (
 """The types that `encode` knows. llama.cpp quantizes to the others, from a file of one of these."""
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _LARGEST_HALF = np.float32(65504)
-# Exponents of normal halves, as BF16 writes them: 113 to 142, where a half has 1 to 30.
-_LOWEST_SHARED, _HIGHEST_SHARED = 112 << 7, (143 << 7) - 1
+# Exponents of normal halves, as BF16 writes them: 30 from 113 on, where a half has 1 to 30.
+_LOWEST_SHARED, _SHARED = np.uint16(113 << 7), np.uint16(30 << 7)
+_BLOCK = 2**15
+"""Elements that are worked on at once: what lies between steps stays in the processor's cache, and
+is memory that the process has. Larger arrays are given back to the system and asked for again, of
+which each page costs more than what is done with it."""
 _PLAIN: dict[TensorType, np.dtype[Any]] = {
     TensorType.F32: np.dtype("<f4"),
     TensorType.F16: np.dtype("<f2"),
@@ -37,10 +43,9 @@ def widened(values: Array) -> NDArray[np.float32]:
     """The same numbers in 32 bits; those of 64 bits are rounded."""
     if values.dtype == BFLOAT16:
         # The upper half of a 32-bit number. ml_dtypes converts one at a time.
-        wide: NDArray[np.float32] = (values.view(np.uint16).astype(np.uint32) << 16).view(
-            np.float32
-        )
-        return wide
+        wide = values.view(np.uint16).astype(np.uint32)
+        wide <<= 16
+        return wide.view(np.float32)
     return values.astype(np.float32, copy=False)
 
 
@@ -52,7 +57,10 @@ def rounded(values: Array, dtype: np.dtype[Any]) -> Array:
         return _halved(values)
     wide: Array = widened(values)
     if dtype == np.float16:
-        return np.clip(wide, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
+        halves = np.empty(wide.shape, np.float16)
+        for block, out in zip(_blocks(wide), _blocks(halves), strict=True):
+            out[:] = np.clip(block, -_LARGEST_HALF, _LARGEST_HALF)
+        return halves
     return wide.astype(dtype, copy=False)
 
 
@@ -95,6 +103,10 @@ def decode(data: memoryview, type_: TensorType, shape: tuple[int, ...]) -> Array
 def _finite(values: Array) -> bool:
     if values.dtype == MXFP4:
         return bool(values["scale"].max() < 0xFF)
+    return all(map(_finite_block, _blocks(values)))
+
+
+def _finite_block(values: Array) -> bool:
     # Of 16-bit numbers the exponent says it, without a wider copy.
     if values.dtype == BFLOAT16:
         return bool((values.view(np.uint16) & 0x7FFF).max() < 0x7F80)
@@ -105,16 +117,32 @@ def _finite(values: Array) -> bool:
 
 def _halved(values: Array) -> Array:
     """BF16 as F16. Nearly all weights are in the range that both have, where moving bits does it,
-    five times as quickly as by way of 32 bits."""
-    bits = values.view(np.uint16)
-    size = bits & 0x7FFF
-    halves = (size - np.uint16(_LOWEST_SHARED)) << 3
-    halves |= bits & 0x8000
-    others = np.flatnonzero((size < _LOWEST_SHARED + (1 << 7)) | (size > _HIGHEST_SHARED))
-    if others.size:
-        wide = np.clip(widened(values.reshape(-1)[others]), -_LARGEST_HALF, _LARGEST_HALF)
-        halves.reshape(-1)[others] = wide.astype(np.float16).view(np.uint16)
-    return halves.view(np.float16)
+    several times as quickly as by way of 32 bits; for the others there is a table."""
+    halves = np.empty(values.shape, np.float16)
+    for block, result in zip(_blocks(values), _blocks(halves), strict=True):
+        bits, out = block.view(np.uint16), result.view(np.uint16)
+        np.bitwise_and(bits, 0x7FFF, out=out)
+        out -= _LOWEST_SHARED
+        others = np.flatnonzero(out >= _SHARED)
+        out <<= 3
+        out += 1 << 10
+        out |= bits & 0x8000
+        out[others] = _halves()[bits[others]]
+    return halves
+
+
+@cache
+def _halves() -> Array:
+    """The half for each BF16 number, by its bits; anything for those that are none."""
+    wide = (np.arange(2**16, dtype=np.uint32) << 16).view(np.float32)
+    return np.clip(wide, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16).view(np.uint16)
+
+
+def _blocks(values: Array) -> Iterator[Array]:
+    """All elements, in order. What is written to a block is in the array, if that is contiguous."""
+    flat = values.reshape(-1)
+    for start in range(0, flat.size, _BLOCK):
+        yield flat[start : start + _BLOCK]
 
 
 def _bytes(values: Array) -> memoryview:

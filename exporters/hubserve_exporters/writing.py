@@ -13,6 +13,7 @@ from hubserve_exporters.gguf.writer import padding
 from hubserve_exporters.parts import Part
 from hubserve_exporters.plan import PlannedTensor
 
+_STRIDE = 2**25
 Report = Callable[[int, int], None]
 """Takes how many bytes are written, and how many there will be."""
 
@@ -37,9 +38,12 @@ def write_parts(parts: Sequence[Part], folder: Path, report: Report) -> list[Pat
     for part in parts:
         with open(folder / part.name, "wb", buffering=0) as file:
             written += _write_all(file, memoryview(part.header()))
+            begun = 0
             # About half of the work is the system's, which writes.
             for data in ahead(_encoded(part.tensors)):
                 written += _write_all(file, data)
+                if file.tell() - begun >= _STRIDE:
+                    begun = _send(file, begun)
                 report(written, total)
             os.fsync(file.fileno())
     return [folder / part.name for part in parts]
@@ -64,6 +68,15 @@ def _encoded(tensors: Sequence[PlannedTensor]) -> Iterator[memoryview]:
             names = ", ".join(map(repr, tensor.sources[:2])) or repr(tensor.name)
             raise ExportError(f"The tensor {names}: {error}.") from error
         yield memoryview(padding(tensor.size))
+
+
+def _send(file: FileIO, start: int) -> int:
+    """Has the disk take now what was written from there on, instead of all at the end, when nothing
+    else is left to do. Returns where that ends. The pages that are not on the disk yet stay."""
+    end = file.tell()
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(file.fileno(), start, end - start, os.POSIX_FADV_DONTNEED)
+    return end
 
 
 def _write_all(file: FileIO, data: memoryview) -> int:
