@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 from math import isfinite
 
-import llama_cpp.llama_cpp as llama
-
 from hubserve_engine.backends.base import (
     BackendConfig,
     Capabilities,
@@ -17,6 +15,7 @@ from hubserve_engine.backends.base import (
 )
 from hubserve_engine.backends.edits import token_biases
 from hubserve_engine.backends.llama_cpp import candidates
+from hubserve_engine.backends.llama_cpp.api import llama
 from hubserve_engine.backends.llama_cpp.candidates import Candidates
 from hubserve_engine.backends.llama_cpp.context import Context
 from hubserve_engine.backends.llama_cpp.model import Model

@@ -8,10 +8,10 @@ then picks among those, so the result is the same.
 import ctypes
 from typing import Any
 
-import llama_cpp.llama_cpp as llama
 import numpy as np
 import numpy.typing as npt
 
+from hubserve_engine.backends.llama_cpp.api import llama
 from hubserve_engine.backends.llama_cpp.library import pointer
 from hubserve_engine.backends.masks import Row
 

@@ -4,11 +4,11 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-import llama_cpp.llama_cpp as llama
 import numpy as np
 
 from hubserve_engine.backends.base import BackendConfig, Chunk, NoRoom
 from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.api import llama
 from hubserve_engine.backends.llama_cpp.blank_pages import given_back
 from hubserve_engine.backends.llama_cpp.library import pointer
 from hubserve_engine.backends.llama_cpp.marks import Marks

@@ -6,15 +6,18 @@ binding installs prints every line, and it is called from llama.cpp's threads, s
 
 import ctypes
 import os
+import re
 from collections import deque
+from pathlib import Path
 from typing import Any
 
-import llama_cpp
-import llama_cpp.llama_cpp as llama
 import numpy.typing as npt
+
+from hubserve_engine.backends.llama_cpp.api import llama
 
 _WARNING = 3
 _ERROR = 4
+_VERSION = re.compile(r'^__version__ = "(.+)"', re.MULTILINE)
 
 _problems: deque[str] = deque(maxlen=40)
 
@@ -35,12 +38,16 @@ def initialize() -> None:
 
 def version() -> str:
     """The binding's version, and the commit of ggml where the library tells it."""
+    package = Path(llama.__file__).with_name("__init__.py")
+    found = _VERSION.search(package.read_text("utf-8"))
+    if found is None:
+        raise RuntimeError(f"{str(package)!r} says no version")
     try:
         commit = llama._lib.ggml_commit
     except AttributeError:
-        return str(llama_cpp.__version__)
+        return found[1]
     commit.restype = ctypes.c_char_p
-    return f"{llama_cpp.__version__}+{commit().decode()}"
+    return f"{found[1]}+{commit().decode()}"
 
 
 def problems() -> list[str]:

@@ -9,10 +9,10 @@ is refused, and to remove without it gives wrong numbers and no error (llama.cpp
 import ctypes
 from typing import Any
 
-import llama_cpp.llama_cpp as llama
 import numpy as np
 import numpy.typing as npt
 
+from hubserve_engine.backends.llama_cpp.api import llama
 from hubserve_engine.backends.llama_cpp.library import pointer
 from hubserve_engine.marks import lasting
 

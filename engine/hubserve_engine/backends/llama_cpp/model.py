@@ -8,12 +8,12 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
-import llama_cpp.llama_cpp as llama
 import numpy as np
 import numpy.typing as npt
 
 from hubserve_engine.backends.base import BackendConfig, Progress
 from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.api import llama
 from hubserve_engine.backends.llama_cpp.special_tokens import SpecialTokens
 from hubserve_engine.errors import LoadError
 

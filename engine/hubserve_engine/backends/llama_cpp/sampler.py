@@ -7,9 +7,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-import llama_cpp.llama_cpp as llama
-
 from hubserve_engine.backends.edits import EditingSampler
+from hubserve_engine.backends.llama_cpp.api import llama
 from hubserve_engine.types import Sampling
 
 _LEAST = 1e-30

@@ -3,10 +3,10 @@
 import ctypes
 from typing import Any
 
-import llama_cpp.llama_cpp as llama
 import numpy as np
 
 from hubserve_engine.backends.llama_cpp import library
+from hubserve_engine.backends.llama_cpp.api import llama
 from hubserve_engine.backends.llama_cpp.library import pointer
 from hubserve_engine.backends.llama_cpp.model import Model
 
