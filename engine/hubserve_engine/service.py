@@ -17,10 +17,8 @@ from hubserve_engine.errors import (
 )
 from hubserve_engine.loading import loaded_model, order
 from hubserve_engine.model_info import ModelInfo
-from hubserve_engine.output.assemble import with_calls
 from hubserve_engine.supervisor import Supervisor
 from hubserve_engine.threads import in_thread
-from hubserve_engine.tool_formats import FORMATS
 from hubserve_engine.types import Chat, Event, Rendered, Request, Stage, WorkerEvent
 from hubserve_engine.worker.handle import WorkerHandle
 from hubserve_engine.worker.spawn import Spawned
@@ -130,18 +128,26 @@ class Engine:
                 request = replace(request, tool_use=replace(request.tool_use, strict=True))
             # The place is free as soon as the worker is done, however slowly the client reads.
             written = worker.generate(request, over=place.close)
-            async with aclosing(self._with_calls(request, written)) as events:
+            async with aclosing(await self._with_calls(request, written)) as events:
                 async for event in events:
                     yield event
 
-    def _with_calls(
+    async def _with_calls(
         self, request: Request, events: AsyncGenerator[WorkerEvent, None]
     ) -> AsyncGenerator[Event, None]:
         prompt = request.prompt
         tools = prompt.tools if isinstance(prompt, Chat) else ()
         if not tools:
             return events
-        return with_calls(events, FORMATS[self.info.tool_format], tools, request.tool_use)
+
+        def imported() -> AsyncGenerator[Event, None]:
+            from hubserve_engine.output.assemble import with_calls
+            from hubserve_engine.tool_formats import FORMATS
+
+            return with_calls(events, FORMATS[self.info.tool_format], tools, request.tool_use)
+
+        # Many servers never see a tool. The first takes 40 ms, in which other streams go on.
+        return await in_thread(imported)
 
     def _admit(self) -> None:
         config = self._config

@@ -15,6 +15,7 @@ from hubserve_engine.config import (
     ModelConfig,
 )
 from hubserve_engine.types import CacheType, ReasoningFormat, ReasoningSwitch, ToolsPolicy
+from hubserve_server import ahead
 from hubserve_server.arguments import (
     aliases,
     api_keys,
@@ -323,12 +324,11 @@ def serve(
 def start(config: EngineConfig, settings: Settings) -> int:
     """The port first, then everything that takes time; two processes import at the same time."""
     gc.disable()  # what is imported stays; the server turns it on again
-    from hubserve_engine.worker.spawn import spawn
     from hubserve_server.listener import listen
 
     listener = listen(settings.host, settings.port)
     # The model's format is not known yet; it hardly ever is another than llama.cpp's.
-    spawned = spawn("llama.cpp" if config.engine == "auto" else config.engine)
+    spawned = ahead.worker("llama.cpp" if config.engine == "auto" else config.engine)
     from hubserve_engine.service import Engine
     from hubserve_server.serving import run
 

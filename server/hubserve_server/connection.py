@@ -7,14 +7,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hubserve_engine.units import size_text
 from hubserve_server.responses import encode
-from hubserve_server.settings import Settings
+from hubserve_server.settings import LAST_WORDS, Settings
 from hubserve_server.wire.errors import ErrorDetail, ErrorReply
 
 LARGEST_HEAD = 64 * 1024
 """Bytes that the first line and the headers of a request may have."""
-
-LAST_WORDS = 2.0
-"""Seconds in which the last bytes may leave, once the server ends."""
 
 
 class Connection(HttpToolsProtocol):

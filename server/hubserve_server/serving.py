@@ -1,49 +1,31 @@
 """The life of the server process: a socket, an engine, HTTP over both, and an orderly end."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import uvicorn
-from rich.console import Console
-from uvicorn.loops.auto import auto_loop_factory
-
+from hubserve_engine.model_info import ModelInfo
 from hubserve_engine.threads import in_thread
 from hubserve_engine.units import counted
-from hubserve_server import banner, progress
-from hubserve_server.connection import LAST_WORDS, connections
+from hubserve_server import progress
 from hubserve_server.engine import Engine
-from hubserve_server.settings import Settings
+from hubserve_server.settings import LAST_WORDS, Settings
+
+if TYPE_CHECKING:
+    from hubserve_server.http_server import HttpServer
 
 logger = logging.getLogger(__name__)
 
 FORCED = 130
 """The exit code after a second Ctrl-C, as shells have it."""
 
-KEEP_CONNECTION = 65
-"""Seconds that an idle connection stays open: longer than clients keep theirs, so that no request
-meets a connection that is just being closed."""
-
 PATIENCE = 10.0
 """Seconds beyond the grace in which an engine that is asked to close has to have done so."""
-
-
-class HttpServer(uvicorn.Server):
-    """uvicorn, without its own idea of what signals mean."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    def cut_off(self) -> None:
-        """Ends the connections that are left; their requests end as if the clients had gone."""
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
 
 
 class Signals:
@@ -69,35 +51,28 @@ def configure_logging(settings: Settings) -> None:
         logging.getLogger(package).setLevel(settings.log_level.upper())
 
 
-def http_server(engine: Engine, settings: Settings) -> HttpServer:
-    from hubserve_server.app import create_app
-
-    config = uvicorn.Config(
-        create_app(engine, settings),
-        http=connections(settings),
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_CONNECTION,
-    )
-    return HttpServer(config)
-
-
 def run(engine: Engine, settings: Settings, listener: socket.socket) -> int:
     """Serves until a signal ends it; the exit code. Raises `StartError` if the model fails."""
     configure_logging(settings)
-    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_serve(engine, settings, listener))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """As uvicorn chooses it, which is not imported yet."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
 
 
 async def _serve(engine: Engine, settings: Settings, listener: socket.socket) -> int:
     signals = Signals()
     loading = asyncio.create_task(_load(engine, settings, listener.getsockname()[1]))
     # What answers HTTP takes as long to import as a small model to load, and connections can wait.
-    server = await in_thread(lambda: http_server(engine, settings))
+    server = await in_thread(lambda: _http_server(engine, settings))
     # What is there now stays: the garbage collector need not walk over it.
     gc.freeze()
     gc.enable()
@@ -120,6 +95,12 @@ async def _serve(engine: Engine, settings: Settings, listener: socket.socket) ->
     return FORCED if forced else 0
 
 
+def _http_server(engine: Engine, settings: Settings) -> "HttpServer":
+    from hubserve_server.http_server import http_server
+
+    return http_server(engine, settings)
+
+
 async def _load(engine: Engine, settings: Settings, port: int) -> None:
     """Ends when the model answers, and the terminal has said so."""
     telling = asyncio.create_task(progress.tell(engine))
@@ -129,10 +110,18 @@ async def _load(engine: Engine, settings: Settings, port: int) -> None:
     finally:
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
+    await in_thread(lambda: _show_banner(info, settings, port))  # requests need not wait for it
+
+
+def _show_banner(info: ModelInfo, settings: Settings, port: int) -> None:
+    from rich.console import Console
+
+    from hubserve_server import banner
+
     banner.show(Console(), info, settings, port)
 
 
-async def _stop(engine: Engine, server: HttpServer, signals: Signals, grace: float) -> bool:
+async def _stop(engine: Engine, server: "HttpServer", signals: Signals, grace: float) -> bool:
     """Takes no new connections, lets running requests end, closes the engine.
 
     True if a second signal cut that short.
@@ -162,7 +151,7 @@ async def _stop(engine: Engine, server: HttpServer, signals: Signals, grace: flo
     return forced
 
 
-async def _finish(server: HttpServer, serving: asyncio.Task[None]) -> None:
+async def _finish(server: "HttpServer", serving: asyncio.Task[None]) -> None:
     """Answers that ended with the engine still leave; a client that reads nothing is not kept."""
     await asyncio.wait({serving}, timeout=LAST_WORDS)
     server.cut_off()

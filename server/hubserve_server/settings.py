@@ -9,6 +9,9 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 KEY_VARIABLE = "HUBSERVE_API_KEY"
 """The environment variable with keys, where no option names any."""
 
+LAST_WORDS = 2.0
+"""Seconds in which the last bytes may leave, once the server ends."""
+
 LOCAL_ORIGINS = (
     "http://localhost:*",
     "https://localhost:*",

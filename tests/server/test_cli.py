@@ -4,16 +4,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
 from hubserve_engine.config import EngineConfig, ModelConfig
-from hubserve_server import cli, command
+from hubserve_server import ahead, cli, command
 from hubserve_server.settings import KEY_VARIABLE, Settings
 
 Started = tuple[EngineConfig, Settings]
+
+
+@pytest.fixture(autouse=True)
+def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is only read here is not worth a process."""
+    monkeypatch.setattr(ahead, "begun", lambda _arguments: nullcontext())
 
 
 @pytest.fixture

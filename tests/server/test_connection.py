@@ -12,7 +12,7 @@ from tests.support.fake_engine import FakeEngine
 from tests.support.live_server import SAFETY, live
 
 from hubserve_server.connection import LARGEST_HEAD, connections
-from hubserve_server.serving import http_server
+from hubserve_server.http_server import http_server
 from hubserve_server.settings import Settings
 
 POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from hubserve_server.engine import Engine
+from hubserve_server.http_server import http_server
 from hubserve_server.listener import listen
-from hubserve_server.serving import http_server
 from hubserve_server.settings import Settings
 
 SAFETY = 30.0

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hubserve_engine.catalog.gguf_files import (
     Candidate,
@@ -13,9 +14,7 @@ from hubserve_engine.catalog.gguf_files import (
     quantization_of,
 )
 from hubserve_engine.catalog.gguf_model import GgufModel, read_model
-from hubserve_engine.catalog.hub import Hub, Listing
 from hubserve_engine.catalog.model_id import HubModel, LocalModel, parse
-from hubserve_engine.catalog.outline import fetch_outline
 from hubserve_engine.catalog.raw_checkpoint import (
     CONFIG,
     RawCheckpoint,
@@ -25,6 +24,9 @@ from hubserve_engine.catalog.raw_checkpoint import (
 )
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.types import Stage
+
+if TYPE_CHECKING:
+    from hubserve_engine.catalog.hub import Hub, Listing
 
 Progress = Callable[[Stage, str], None]
 Export = Callable[[RawCheckpoint, Progress], tuple[Path, tuple[str, ...]]]
@@ -53,9 +55,16 @@ class Catalog:
     A checkpoint becomes a model by `export`.
     """
 
-    def __init__(self, hub: Hub | None = None, export: Export | None = None) -> None:
-        self._hub = hub or Hub()
+    def __init__(self, hub: "Hub | None" = None, export: Export | None = None) -> None:
+        self._given = hub
         self._export = export
+
+    @cached_property
+    def _hub(self) -> "Hub":
+        # A model that is on this machine does not wait for what others need.
+        from hubserve_engine.catalog.hub import Hub
+
+        return self._given or Hub()
 
     def resolve(self, model: str, *, progress: Progress | None = None) -> ResolvedModel:
         """The model that `model` names, downloaded and exported if need be.
@@ -98,6 +107,8 @@ class Catalog:
         named = parse(model)
         if isinstance(named, LocalModel):
             return self.checkpoint(model, progress=progress, pickles=pickles)
+        from hubserve_engine.catalog.outline import fetch_outline
+
         report("resolving", f"Looking for {model}")
         listing = self._hub.list(named)
         names = checkpoint_files(listing.paths, named.place, pickles=pickles)
@@ -135,14 +146,16 @@ class Catalog:
         return _resolved(chosen.name.rsplit("/", 1)[-1], [typed], paths)
 
     def _fetch_checkpoint(
-        self, typed: str, listing: Listing, report: Progress, *, pickles: bool = False
+        self, typed: str, listing: "Listing", report: Progress, *, pickles: bool = False
     ) -> RawCheckpoint:
         named = listing.model
         names = checkpoint_files(listing.paths, named.place, pickles=pickles)
         paths = self._fetch(listing, names, report)
         return _hub_checkpoint(typed, listing, paths[names.index(CONFIG)].parent)
 
-    def _fetch(self, listing: Listing, names: Sequence[str], report: Progress) -> tuple[Path, ...]:
+    def _fetch(
+        self, listing: "Listing", names: Sequence[str], report: Progress
+    ) -> tuple[Path, ...]:
         return self._hub.fetch(listing, names, lambda sentence: report("downloading", sentence))
 
     def _exported(self, raw: RawCheckpoint, report: Progress) -> ResolvedModel:
@@ -155,7 +168,7 @@ class Catalog:
         return _resolved(raw.id, list(raw.aliases), (file,), (*raw.notices, *notices))
 
 
-def _choose(listing: Listing) -> Candidate:
+def _choose(listing: "Listing") -> Candidate:
     named = listing.model
     models = candidates(listing.paths)
     if named.wanted in listing.paths and is_weights(named.wanted or ""):
@@ -187,14 +200,14 @@ def _choose(listing: Listing) -> Candidate:
         ) from miss
 
 
-def _means_checkpoint(listing: Listing) -> bool:
+def _means_checkpoint(listing: "Listing") -> bool:
     """Whether a checkpoint is what is left to serve, and nothing else was asked for."""
     wanted = listing.model.wanted
     named = wanted is None or quantization_of(wanted) == wanted.upper()
     return named and not candidates(listing.paths) and is_checkpoint(listing.paths)
 
 
-def _hub_checkpoint(typed: str, listing: Listing, folder: Path) -> RawCheckpoint:
+def _hub_checkpoint(typed: str, listing: "Listing", folder: Path) -> RawCheckpoint:
     named = listing.model
     aliases = tuple(dict.fromkeys(a for a in (named.repo, typed) if a != named.place))
     return RawCheckpoint(named.place, aliases, folder, named.wanted, _notices(listing))
@@ -219,7 +232,7 @@ def _local_checkpoint(typed: str, path: Path, *, pickles: bool = False) -> RawCh
     return RawCheckpoint(folder.resolve().name, (typed,), folder)
 
 
-def _notices(listing: Listing) -> tuple[str, ...]:
+def _notices(listing: "Listing") -> tuple[str, ...]:
     return (f"{listing.cached} Serving the copy in the cache.",) if listing.cached else ()
 
 
