@@ -24,6 +24,7 @@ _PLACEHOLDERS = {
     "{number}": "/[1-9][0-9]?/",
 }
 _SPLIT = re.compile("({id}|{index}|{number})").split
+_FIXED = re.compile(r"\{(?:id|index|number|name)\}").split
 _TELLING = 5
 """Characters that a text has at least which shows that a call begins."""
 
@@ -69,31 +70,34 @@ def row(
     last = (layout.call[1] + closing).rstrip()
     for end in ends:
         last = last.removesuffix(end).rstrip() if end else last
-    call_end = layout.call[1] if most > 1 else ""
+    # What ends a call stands by itself. As the beginning of a longer text, which ends the row too,
+    # it would have to be that one: what a grammar reads is as long as it can be.
+    call_end = layout.call[1] if last.startswith(layout.call[1]) else ""
+    between = layout.separator if call_end else layout.call[1] + layout.separator
     first, more = [], []
     for tool in tools:
         before, arguments, after = _call(grammar, layout, tool)
-        body = f"{arguments} {_text(after)}"
+        body = f"{arguments} {_text(after)} {_text(call_end)}"
         whole = (opening + before).lstrip()
-        assert whole.startswith(begun)
-        first.append(f"{_text(whole[len(begun) :])} {body}")
-        more.append(f"{_text(before)} {body}")
+        rest = whole[whole.index(begun) + len(begun) :]
+        first.append(f"{_text(rest)} {body}")
+        more.append(f"{_text(between + before)} {body}")
     one = grammar.rule(" | ".join(first))
+    last = last[len(call_end) :]
     if most == 1:
         return f"{one} {_text(last)}"
-    another = grammar.rule(" | ".join(more))
-    between = _text(call_end + layout.separator)
-    return f"{one} ({between} {another}){{0,{most - 1}}} {_text(last)}"
+    return f"{one} {grammar.rule(' | '.join(more))}{{0,{most - 1}}} {_text(last)}"
 
 
 def trigger(layout: Layout) -> str | None:
     """The text that shows that a call begins, in the midst of other text; None if none does."""
     opening = layout.section[0] + ("[" if layout.array else "") + layout.call[0]
-    fixed = _SPLIT(opening)[0].strip()
-    if len(fixed) < _TELLING and isinstance(layout.body, JsonBody) and layout.body.name:
+    parts = (part.strip() for part in _FIXED(opening))
+    fixed = next((part for part in parts if len(part) >= _TELLING), "")
+    if not fixed and isinstance(layout.body, JsonBody) and layout.body.name:
         fixed = (opening + "{" + layout.body.leading + f'"{layout.body.name}": "').lstrip()
-        fixed = _SPLIT(fixed)[0]
-    return fixed if len(fixed) >= _TELLING else None
+        fixed = _FIXED(fixed)[0]
+    return fixed or None
 
 
 def _call(grammar: Grammar, layout: Layout, tool: Tool) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from tests.support.odd_tokens import SHOWN, OddTokens, allowed, plain, wander
 
 from hubserve_engine.channels import ChannelSplitter
+from hubserve_engine.constraints.calls import writable
 from hubserve_engine.constraints.constraints import Constraints
 from hubserve_engine.constraints.guide import GrammarGuide
 from hubserve_engine.errors import InvalidRequest
@@ -321,6 +322,23 @@ def test_strict_calls_are_held_from_where_they_begin() -> None:
         assert not takes(calls_guide(use, PLAIN, "hermes"), f"I look. {wrong}")
     alone = ToolUse("auto", strict=True, parallel=False)
     assert not takes(calls_guide(alone, PLAIN, "hermes"), f"{right}\n{right}")
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_a_row_of_calls_is_held_in_the_format_that_a_grammar_has_for_it(format: str) -> None:
+    use = ToolUse("auto", strict=True)
+    layout = writable(FORMATS[format])
+    arguments = {"city": "x", "days": 2}
+    ids = ("a1b2c3d4e", "f5g6h7i8j")
+    row = layout.written([(id, "weather", arguments) for id in ids]).rstrip()
+    texts = [row.removesuffix(end) for end in ("", "<|call|>", "<|eom|>")]
+    assert any(takes(calls_guide(use, PLAIN, format), f"I look. {text}") for text in texts)
+    required = ToolUse("required")
+    assert any(takes(calls_guide(required, PLAIN, format), text.lstrip()) for text in texts)
+    for wrong in ({"city": "x"}, {**arguments, "days": "two"}, {**arguments, "more": 1}):
+        one = layout.written([(ids[0], "weather", wrong)])
+        assert not takes(calls_guide(use, PLAIN, format), f"I look. {one}")
+    assert takes(calls_guide(use, PLAIN, format), "Just words, and {json: 1}.")
 
 
 def test_with_tools_an_answer_is_held_or_a_call() -> None:
