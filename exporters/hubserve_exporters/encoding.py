@@ -28,7 +28,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _LARGEST_HALF = np.float32(65504)
 # Exponents of normal halves, as BF16 writes them: 30 from 113 on, where a half has 1 to 30.
 _LOWEST_SHARED, _SHARED = np.uint16(113 << 7), np.uint16(30 << 7)
-_BLOCK = 2**15
+_BLOCK = 2**16
 """Elements that are worked on at once: what lies between steps stays in the processor's cache, and
 is memory that the process has. Larger arrays are given back to the system and asked for again, of
 which each page costs more than what is done with it."""

@@ -25,7 +25,8 @@ class GGUFReader:
     """Reads a model, and trusts nothing that its files say. It is a context manager.
 
     `metadata` is a mapping of keys, those of the first part. `tensors` has, by name, what each
-    tensor is: type, shape (the length of a row first), place and size in bytes.
+    tensor is: type, shape (the length of a row first), place and size in bytes. `size` is that of
+    all files, in bytes.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -40,6 +41,7 @@ class GGUFReader:
                     raise GGUFError(f"{os.fspath(path)}: the tensor {name!r} is in two parts")
                 tensors[name] = info
                 self._places[name] = file
+        self.size = sum(file.file_size for file in self._files)
         self.metadata: Metadata = self._files[0].metadata
         self.tensors: Mapping[str, TensorInfo] = MappingProxyType(tensors)
 

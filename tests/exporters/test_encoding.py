@@ -30,7 +30,7 @@ def test_every_bfloat16_becomes_the_nearest_half_up_to_the_largest() -> None:
 
 
 def test_many_numbers_become_the_nearest_halves_up_to_the_largest() -> None:
-    values = np.random.default_rng(0).normal(0, 3e4, (3, 2**15 + 5)).astype(np.float32)
+    values = np.random.default_rng(0).normal(0, 3e4, (3, 2**16 + 5)).astype(np.float32)
     nearest = np.clip(values, -65504, 65504).astype(np.float16)
     assert rounded(values, np.dtype(np.float16)).tobytes() == nearest.tobytes()
     assert rounded(values.T, np.dtype(np.float16)).tobytes() == nearest.T.tobytes()
@@ -68,7 +68,7 @@ def test_plain_types_come_back_bit_for_bit(bits: Any) -> None:
 @pytest.mark.parametrize("source", [np.float32, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_is_refused(source: Any, wrong: float) -> None:
-    values = np.zeros((2, 2**16), source)
+    values = np.zeros((2, 2**17), source)
     values[1, -7] = wrong
     for type_ in (TensorType.F32, TensorType.BF16, TensorType.Q8_0):
         with pytest.raises(ExportError, match="infinite or none at all"):

@@ -39,7 +39,7 @@ def inspect(
                 sizes[info.type.name] += info.size
             parameters = sum(prod(info.shape) for info in reader.tensors.values())
             architecture = printable(str(reader.metadata.get("general.architecture")), _LONGEST)
-            size = size_text(sum(sizes.values()))
+            size = size_text(reader.size)
             print(f"{file}: {architecture}, {count_text(parameters)} parameters, {size}")
             for line in histogram({name: (counts[name], n) for name, n in sizes.most_common()}):
                 print(line)

@@ -14,6 +14,7 @@ from tests.support.gguf_builder import Value, write_gguf
 from tests.support.hub_repo import Repo
 from tests.support.hub_server import HubServer
 
+from hubserve_engine.units import size_text
 from hubserve_exporters import GGUFReader
 from hubserve_server import cli
 
@@ -96,7 +97,9 @@ def test_a_folder_becomes_a_file_that_says_what_it_is(hubserve: Program, tiny: P
         assert reader.metadata["general.name"] == "Tiny-Llama"
 
     assert hubserve("inspect", file, "--tensors") == 0
-    assert hubserve.out.startswith(f"{file}: llama, 123 K parameters, ")
+    size = size_text(file.stat().st_size)
+    assert hubserve.out.startswith(f"{file}: llama, 123 K parameters, {size}\n")
+    assert first.endswith(f", {size}")
     assert "  general.architecture = llama\n" in hubserve.out
     assert "blk.0.attn_q.weight" in hubserve.out
 
