@@ -13,6 +13,7 @@ from hubserve_engine.types import Stage
 from hubserve_engine.units import size_text
 from hubserve_server.arguments import size
 from hubserve_server.export.bar import bar
+from hubserve_server.export.ending import cleared_up
 from hubserve_server.export.explained import explained
 from hubserve_server.export.summary import histogram, notes
 
@@ -117,7 +118,7 @@ def export(
     from hubserve_engine.catalog import Catalog
     from hubserve_exporters import GGUFExportConfig, export_gguf
 
-    with explained(), ExitStack() as stack:
+    with explained(), cleared_up(), ExitStack() as stack:
         if dry_run:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="hubserve-")))
             raw = Catalog().outline(checkpoint, folder, progress=_tell, pickles=allow_pickle)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hubserve_server.export.bar import bar
+from hubserve_server.export.ending import cleared_up
 from hubserve_server.export.explained import explained
 from hubserve_server.export.summary import notes
 
@@ -19,7 +20,7 @@ def restore(
     ],
 ) -> int:
     """Make a checkpoint of a GGUF file, as transformers loads it."""
-    with explained():
+    with explained(), cleared_up():
         from hubserve_exporters import restore_checkpoint
 
         with bar("Writing ", "Finishing") as report:

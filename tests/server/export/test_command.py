@@ -1,7 +1,9 @@
 """`hubserve export` and the commands around it, as a person runs them."""
 
 import json
+import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,6 +148,19 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(
 ) -> None:
     assert said in hubserve.refused("export", tiny, *arguments)
     assert not list(hubserve.folder.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_leaves_nothing(
+    hubserve: Program, tiny: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.getsignal(number)
+    assert hubserve("export", tiny, "--check", "none", "-o", "whole") == 0
+    monkeypatch.setattr(os, "fsync", lambda _: os.kill(os.getpid(), number))
+    for command in (["export", tiny, "--type", "f16"], ["restore", "whole.gguf", "-o", "back"]):
+        assert hubserve(*command) == 128 + number
+        assert [path.name for path in hubserve.folder.iterdir()] == ["whole.gguf"]
+    assert signal.getsignal(number) == before
 
 
 def test_what_is_no_checkpoint_is_one_line(hubserve: Program, tmp_path: Path) -> None:
