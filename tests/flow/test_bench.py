@@ -110,6 +110,7 @@ def one_line(done: "subprocess.CompletedProcess[str]", code: int) -> str:
         (["--url", "http://x", "--scenario", "no"], 2, "'no' is no scenario; there are: one, "),
         (["--url", "http://x", "--plot", "x.png"], 2, "--plot draws two servers"),
         (["--url", "http://x", "--json", "/no/such/x"], 2, "no folder '/no/such'"),
+        (["--url", "http://x", "--scenario", "start"], 2, "Nothing can be measured of x"),
         (["no/such.gguf", "-np", "2"], 1, "hubserve ended with exit code 2; its last words: "),
         (["no/such.gguf", "--bogus"], 1, "No such option: --bogus"),
     ],

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import typer
 
 from hubserve_server.bench.scenario import Running, Starting
+from hubserve_server.client.servers import Site
 
 Scenarios = Sequence[Running | Starting]
 
@@ -15,6 +16,18 @@ def chosen(scenarios: Scenarios, names: Sequence[str]) -> Scenarios:
     for name in names:
         _known(scenarios, name, "--scenario")
     return [each for each in scenarios if not names or each.name in names]
+
+
+def askable(scenarios: Scenarios, sites: Sequence[Site]) -> None:
+    """Says now that all are scenarios that start their server, and all servers run already."""
+    if all(isinstance(each, Starting) for each in scenarios) and not any(s.starts for s in sites):
+        names = ", ".join(each.name for each in scenarios)
+        where = " or ".join(site.label for site in sites)
+        raise typer.BadParameter(
+            f"Nothing can be measured of {where}, which was not started here: {names} starts a"
+            " server itself. Name a model instead of --url, or a command with --against-command.",
+            param_hint="'--scenario'",
+        )
 
 
 def counts(scenarios: Scenarios, given: Sequence[str], usual: int) -> Mapping[str, int]:

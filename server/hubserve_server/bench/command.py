@@ -61,7 +61,7 @@ def bench(
     ] = False,
 ) -> int:
     """Measure a server as its users feel it, alone or in turns with another."""
-    from hubserve_server.bench.arguments import chosen, counts
+    from hubserve_server.bench.arguments import askable, chosen, counts
     from hubserve_server.bench.runner import SCENARIOS, survey
     from hubserve_server.client.arguments import servers, target
 
@@ -78,6 +78,7 @@ def bench(
         (against, against_api_key, against_model),
         against_command,
     )
+    askable(scenarios, sites)
     target("--json", json)
     target("--plot", plot)
     if plot and len(sites) < 2:
@@ -97,10 +98,10 @@ def _keep(report: "Report", json: Path | None, plot: Path | None) -> None:
     from hubserve_server.bench.report import show
     from hubserve_server.client.files import write_json
 
+    show(Console(), report)  # first: a disk that is full by now does not cost what was measured
     if json:
         write_json(json, report)
     if plot:
         from hubserve_server.bench.plot import draw
 
         draw(report, plot)
-    show(Console(), report)

@@ -1,7 +1,7 @@
 """What names the servers of a command. Everything here raises `typer.BadParameter`."""
 
-import os
 import shlex
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -79,11 +79,20 @@ def _other(
 
 def target(option: str, path: Path | None) -> None:
     """Says now what would else be known after minutes: that a file cannot be written."""
-    if path and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+    if path is None:
+        return
+    if path.is_dir():
         raise typer.BadParameter(
-            f"There is no folder {str(path.parent)!r} that can be written to.",
-            param_hint=repr(option),
+            f"{str(path)!r} is a folder: name a file in it.", param_hint=repr(option)
         )
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass  # whoever may do everything is told of a right that does not help, as in /proc
+    except OSError as error:
+        raise typer.BadParameter(
+            f"There is no folder {str(path.parent)!r} that can be written to ({error.strerror}).",
+            param_hint=repr(option),
+        ) from error
 
 
 def _host(url: str) -> str:

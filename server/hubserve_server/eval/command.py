@@ -83,9 +83,9 @@ def tools(
     cases = chosen(forced(load()) if forced_ else load(), request or ())
     with ending():
         report = asyncio.run(survey(sites, cases, tell))
+        show(Console(), report)  # first: a disk that is full by now does not cost what was found
         if json:
             write_json(json, report)
-    show(Console(), report)
     right, asked = report.right(0, "call")
     if at_least is None:
         at_least = asked if forced_ else AT_LEAST

@@ -3,8 +3,9 @@
 import pytest
 import typer
 
-from hubserve_server.bench.arguments import chosen, counts
+from hubserve_server.bench.arguments import askable, chosen, counts
 from hubserve_server.bench.runner import SCENARIOS
+from hubserve_server.client.servers import Local, Remote
 
 
 def test_scenarios_keep_their_order() -> None:
@@ -12,6 +13,15 @@ def test_scenarios_keep_their_order() -> None:
     assert [each.name for each in chosen(SCENARIOS, ["gap", "one"])] == ["one", "gap"]
     with pytest.raises(typer.BadParameter, match="'bogus' is no scenario; there are: one, "):
         chosen(SCENARIOS, ["bogus"])
+
+
+def test_starts_alone_are_not_measured_of_servers_that_run() -> None:
+    starts = chosen(SCENARIOS, ["start", "memory"])
+    runs, started = Remote("here:1", "http://here:1"), Local("ours", ("x", "{port}"))
+    with pytest.raises(typer.BadParameter, match=r"of here:1, which was not .*: start, memory"):
+        askable(starts, [runs])
+    askable(starts, [runs, started])
+    askable(chosen(SCENARIOS, ["start", "one"]), [runs])
 
 
 def test_runs_of_all_and_of_one() -> None:

@@ -57,3 +57,12 @@ def test_a_file_that_cannot_be_written_is_known_before(tmp_path: Path) -> None:
     target("--json", tmp_path / "new.json")
     with pytest.raises(typer.BadParameter, match=r"no folder '.*/missing'"):
         target("--json", tmp_path / "missing/new.json")
+    with pytest.raises(typer.BadParameter, match="is a folder: name a file in it"):
+        target("--json", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="a folder where nobody may make a file")
+def test_a_folder_that_only_seems_to_take_files_is_known_before() -> None:
+    with pytest.raises(typer.BadParameter, match="no folder '/proc' that can be written to"):
+        target("--json", Path("/proc/new.json"))
