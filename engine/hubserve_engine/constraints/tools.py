@@ -1,7 +1,7 @@
 """The tools of a request as a grammar holds to them: their schemas, without what it cannot."""
 
 import json
-import sys
+import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +12,8 @@ from hubserve_engine.constraints.schema import relaxed
 from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.json_schema import Schema
 from hubserve_engine.types import ToolUse
+
+logger = logging.getLogger(__name__)
 
 _KEPT = 256
 
@@ -61,8 +63,4 @@ def _held(name: str, parameters: Any) -> Schema:
 
 
 def _say(name: str, what: str) -> None:
-    print(
-        f"hubserve worker: calls of {name!r} are not held to all of its schema: {what}",
-        file=sys.stderr,
-        flush=True,
-    )
+    logger.warning("calls of %r are not held to all of its schema: %s", name, what)

@@ -3,6 +3,7 @@
 When the server's end of the socket closes, the process ends.
 """
 
+import logging
 import os
 import signal
 import socket
@@ -19,6 +20,8 @@ from hubserve_engine.worker.account import account
 from hubserve_engine.worker.channel import Channel
 from hubserve_engine.worker.failures import failure
 
+logger = logging.getLogger(__name__)
+
 _SWITCH_SECONDS = 0.001
 _FLUSH_SECONDS = 5.0
 
@@ -31,6 +34,12 @@ def main(descriptor: int, backend: str | None = None) -> None:
     # These go to whole groups of processes; the server decides when a worker ends.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    # The lines of the server's log, between which these stand.
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s worker: %(message)s",
+        datefmt="%H:%M:%S",
+        stream=sys.stderr,
+    )
     # While the reader renders a template the stepping thread must get the interpreter back soon.
     sys.setswitchinterval(_SWITCH_SECONDS)
     channel = Channel(socket.socket(fileno=descriptor))
@@ -84,7 +93,7 @@ def _ending(channel: Channel) -> Iterator[None]:
     except BrokenPipeError:
         pass
     except BaseException as error:
-        print(f"hubserve worker: {account(error)}", file=sys.stderr, flush=True)
+        logger.error("the process ends: %s", account(error))
         code = 1
     channel.flush(_FLUSH_SECONDS)
     # Nothing is left to save, and freeing gigabytes one by one takes longer than leaving.

@@ -4,7 +4,7 @@ Rendering and tokenizing a long prompt takes a while. What waits behind it waits
 a request: that must not come later than with the next step.
 """
 
-import sys
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
@@ -18,6 +18,8 @@ from hubserve_engine.worker.channel import Channel
 from hubserve_engine.worker.failures import failure
 from hubserve_engine.worker.intake import Intake, check_tokens
 from hubserve_engine.worker.loop import Loop
+
+logger = logging.getLogger(__name__)
 
 _Question = protocol.Generate | protocol.Tokenize | protocol.Pieces | protocol.Render
 
@@ -89,7 +91,7 @@ class Reader:
             raise
         except Exception as error:
             what = account(error)
-            print(f"hubserve worker: a request failed: {what}", file=sys.stderr, flush=True)
+            logger.error("a request failed: %s", what)
             self._channel.send(failure(question.id, EngineError(f"The request failed: {what}")))
 
     def _carry_out(self, question: _Question, wanted: Callable[[], bool]) -> None:

@@ -3,7 +3,7 @@
 All that is needed for it, but not to load, is imported from here, while the model is loaded.
 """
 
-import sys
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +22,8 @@ from hubserve_engine.worker.intake import Intake
 from hubserve_engine.worker.keeper import Keeper
 from hubserve_engine.worker.loop import Loop
 from hubserve_engine.worker.reader import Reader
+
+logger = logging.getLogger(__name__)
 
 _FLUSH_SECONDS = 5.0
 
@@ -102,5 +104,5 @@ def _store(load: protocol.Load, backend: Backend) -> PrefixStore | None:
     try:
         return PrefixStore(Path(disk.folder), f"{disk.weights} {backend.state_key}", disk.limit)
     except CacheUnusable as error:
-        print(f"hubserve worker: no prefixes are kept: {error}", file=sys.stderr, flush=True)
+        logger.warning("no prefixes are kept: %s", error)
         return None

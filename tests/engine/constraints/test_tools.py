@@ -28,7 +28,7 @@ def held(schema: Any, tools: Tools) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("keyword", "schema"), RELAXED, ids=lambda each: str(each)[:20])
 def test_a_tool_does_without_that_keyword_alone_and_the_log_says_so_once(
-    keyword: str, schema: dict[str, Any], capfd: pytest.CaptureFixture[str]
+    keyword: str, schema: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     properties = {"a": schema, "b": {"type": "integer", "minimum": 3}}
     whole = {"type": "object", "properties": properties, "required": ["a"]}
@@ -40,13 +40,13 @@ def test_a_tool_does_without_that_keyword_alone_and_the_log_says_so_once(
         assert left["properties"]["b"] == properties["b"]
         kept = schema.keys() - {keyword, "then"}
         assert kept <= left["properties"]["a"].keys()
-    (line,) = capfd.readouterr().err.splitlines()
+    (line,) = caplog.messages
     assert "calls of 'paint' are not held to all of its schema" in line
     assert f"{keyword!r} at '#/properties/a'" in line
 
 
-def test_a_schema_that_can_be_held_to_is_not_spoken_of(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_schema_that_can_be_held_to_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-z]+$"}}}
     assert held(schema, Tools()) == schema
     assert held(None, Tools())["additionalProperties"] is False
-    assert not capfd.readouterr().err
+    assert not caplog.messages

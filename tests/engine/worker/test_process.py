@@ -1,5 +1,6 @@
 """A worker process, as it behaves on its socket, its signals and its terminal."""
 
+import re
 import signal
 import struct
 import subprocess
@@ -26,7 +27,7 @@ def ready(worker: RawWorker) -> protocol.Ready:
 
 def assert_one_line(written: str, *parts: str) -> None:
     (line,) = written.splitlines()
-    assert line.startswith("hubserve worker: ")
+    assert re.match(r"\d\d:\d\d:\d\d (ERROR|WARNING) worker: \S", line), line
     assert all(part in line for part in parts), line
 
 
