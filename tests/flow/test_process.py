@@ -22,7 +22,7 @@ from hubserve_server.listener import listen
 
 BODY = {"messages": [{"role": "user", "content": "Hi"}]}
 SLOW = {"when": "slowly", "say": "word " * 8, "seconds": 0.02}
-MUCH = {"when": "much", "letters": 3000}
+MUCH = {"when": "much", "letters": 12_000}
 ENDLESS = {"when": "forever", "say": "word ", "then": "repeat", "seconds": 0.02}
 
 
