@@ -5,9 +5,11 @@ tokens, in which no stream would be written.
 """
 
 import ctypes
+import threading
+import time
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from llguidance import _lib
 
@@ -15,6 +17,9 @@ Handle = ctypes.c_void_p
 
 _MARKER = b"\xff"  # before the bytes of a token that is no text
 _MOST_FORCED = 1024
+_MOST_SECONDS = 1.0
+"""For one question to a matcher. Streams wait meanwhile; a mask takes 0.1 ms, few take 10."""
+_LOOK_SECONDS = 0.1
 _LONGEST_ERROR = 4096
 
 
@@ -89,6 +94,10 @@ def _opened() -> Any:
         ("matcher_is_stopped", bool_, Handle),
         ("matcher_is_error", bool_, Handle),
         ("matcher_get_error", ctypes.c_char_p, Handle),
+        ("matcher_is_cancelled", bool_, Handle),
+        ("matcher_get_cancellation_handle", Handle, Handle),
+        ("free_cancellation_handle", None, Handle),
+        ("cancel", None, Handle),
     ):
         function = getattr(library, f"llg_{name}")
         function.restype, function.argtypes = result, arguments
@@ -139,6 +148,46 @@ class Tokenizer:
         free(getattr(self, "handle", None))
 
 
+class _Limit:
+    """A block of code that may take so long; then the matcher in it is cancelled, which is an error
+    of it. Forced text is followed to its end, and a pattern can force a billion letters."""
+
+    _running: ClassVar[dict["_Limit", float]] = {}
+    _lock: ClassVar = threading.Lock()
+    _any: ClassVar = threading.Event()
+    _watch: ClassVar[threading.Thread | None] = None
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._running[self] = time.monotonic() + _MOST_SECONDS
+            if _Limit._watch is None:
+                _Limit._watch = threading.Thread(target=self._look, name="limit", daemon=True)
+                _Limit._watch.start()
+        self._any.set()
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            del self._running[self]
+
+    @classmethod
+    def _look(cls) -> None:
+        while cls._any.wait():
+            time.sleep(_LOOK_SECONDS)
+            now = time.monotonic()
+            with cls._lock:
+                if not cls._running:
+                    cls._any.clear()
+                for each, end in cls._running.items():
+                    if now > end:
+                        _LIBRARY.llg_cancel(each._handle)
+
+    def __del__(self, free: Any = _LIBRARY.llg_free_cancellation_handle) -> None:
+        free(self._handle)
+
+
 class Matcher:
     """Where an answer is in a grammar: `source` is a list of grammars, as JSON.
 
@@ -156,6 +205,7 @@ class Matcher:
     def _own(self, tokenizer: Tokenizer, handle: Any) -> None:
         self._tokenizer = tokenizer  # outlives this
         self._handle = handle
+        self._limit = _Limit(_LIBRARY.llg_matcher_get_cancellation_handle(handle))
         self._mask_size = _LIBRARY.llg_matcher_get_mask_byte_size(handle)
 
     def copy(self) -> "Matcher":
@@ -166,24 +216,28 @@ class Matcher:
     def mask(self) -> bytes:
         """A bit for each token; none is set where there is an error."""
         mask = ctypes.create_string_buffer(self._mask_size)
-        failed = _LIBRARY.llg_matcher_compute_mask_into(self._handle, mask, self._mask_size)
+        with self._limit:
+            failed = _LIBRARY.llg_matcher_compute_mask_into(self._handle, mask, self._mask_size)
         return bytes(self._mask_size) if failed else mask.raw
 
     def consume(self, token: int) -> None:
         if token in self._tokenizer.ends and self.stopped:
             return  # what it stands at is the end
-        _LIBRARY.llg_matcher_consume_token(self._handle, token)
+        with self._limit:
+            _LIBRARY.llg_matcher_consume_token(self._handle, token)
 
     def forced(self) -> list[int]:
         """Tokens that must come next, or the first of them."""
         found = (ctypes.c_uint32 * _MOST_FORCED)()
-        count = _LIBRARY.llg_matcher_compute_ff_tokens(self._handle, found, _MOST_FORCED)
+        with self._limit:
+            count = _LIBRARY.llg_matcher_compute_ff_tokens(self._handle, found, _MOST_FORCED)
         return found[: max(count, 0)]
 
     def fitting(self, tokens: Sequence[int]) -> int:
         """How many of these may come next."""
         given = (ctypes.c_uint32 * len(tokens))(*tokens)
-        fit: int = _LIBRARY.llg_matcher_validate_tokens(self._handle, given, len(tokens))
+        with self._limit:
+            fit: int = _LIBRARY.llg_matcher_validate_tokens(self._handle, given, len(tokens))
         return max(fit, 0)
 
     @property
@@ -195,6 +249,8 @@ class Matcher:
     def error(self) -> str | None:
         if not _LIBRARY.llg_matcher_is_error(self._handle):
             return None
+        if _LIBRARY.llg_matcher_is_cancelled(self._handle):
+            return f"a step of it takes more than {_MOST_SECONDS} s"
         said: bytes | None = _LIBRARY.llg_matcher_get_error(self._handle)
         return (said or b"unknown").decode("utf-8", "replace")
 

@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -14,8 +15,13 @@ END = 256
 PIECES = [*(bytes((n,)) for n in range(256)), b"<end>", b"<stop>", b"ab"]
 
 
-def matcher(lark: str, *, lexer_states: int = 10_000) -> Matcher:
-    tokenizer = Tokenizer(PIECES, special={END, END + 1}, ends=[END, END + 1], tokenize=list)
+def matcher(
+    lark: str,
+    *,
+    lexer_states: int = 10_000,
+    tokenize: Callable[[bytes], list[int]] = list,
+) -> Matcher:
+    tokenizer = Tokenizer(PIECES, special={END, END + 1}, ends=[END, END + 1], tokenize=tokenize)
     source = json.dumps({"grammars": [{"name": "start", "lark_grammar": f"start: {lark}\n"}]})
     return Matcher(tokenizer, source, lexer_states=lexer_states)
 
@@ -98,3 +104,25 @@ def test_other_threads_go_on_while_a_tokenizer_is_made(monkeypatch: pytest.Monke
         over.set()
         thread.join()
     assert seen[0] > 0
+
+
+def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a pattern forces a million letters, which are followed to their end."""
+    monkeypatch.setattr(library, "_MOST_SECONDS", 0.05)
+    begun = threading.Event()
+
+    def slowly(text: bytes) -> list[int]:
+        time.sleep(0.5 if begun.is_set() else 0)
+        return list(text)
+
+    slow = matcher('/x?/ "abcdef"', tokenize=slowly)
+    copy = slow.copy()
+    assert any(slow.mask())
+    slow.consume(ord("x"))
+    begun.set()
+    slow.forced()
+    begun.clear()
+    assert "takes more than" in (slow.error or "")
+    assert not any(slow.mask())
+    assert copy.error is None
+    assert any(copy.mask())
