@@ -148,6 +148,9 @@ class Loop:
             self._keeper.clear(beside=self._writing)
         if source is None or source.slot != slot:
             self._backend.remove(slot)
+        elif 2 * admission.reused < source.length:
+            # Asked again for an early answer; the conversation that went on from it may go on.
+            self._keeper.rescue(source, beside=self._writing)
         if source is not None and self._fill(slot, source, admission.reused):
             sequence.hold(admission.reused, source.tier, source.marks, self._floor(source))
         else:

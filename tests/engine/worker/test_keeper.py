@@ -75,6 +75,17 @@ def test_a_conversation_that_lost_its_slot_goes_on_from_memory(backend: Backend)
     assert more >= cached
 
 
+def test_a_conversation_whose_first_answer_is_asked_for_again_can_go_on(backend: Backend) -> None:
+    """The first prompt again takes the place of all that came after it."""
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, memory=LARGE))
+    first, _, _ = ask(bench, chat("Hello."))
+    second, _, _ = ask(bench, chat("Hello.", first, LONG))
+    again, _, tier = ask(bench, chat("Hello."))
+    assert (again, tier) == (first, "kept")
+    _, cached, _ = ask(bench, chat("Hello.", first, LONG, second, "And then?"))
+    assert cached > len(LONG) // 8
+
+
 def test_without_memory_for_copies_it_is_read_again(backend: Backend) -> None:
     bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, memory=100))
     answer, _, _ = ask(bench, chat(LONG))
