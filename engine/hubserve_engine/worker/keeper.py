@@ -9,25 +9,20 @@ a running stream only those are written that take less than half of the pause th
 import time
 from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.hardware import detect
 from hubserve_engine.prefix_cache import Holding, PrefixCache
-from hubserve_engine.prefix_store.reader import PrefixReader
 from hubserve_engine.prefix_store.store import Entry, PrefixStore
-from hubserve_engine.prefix_store.writer import PrefixWriter
-from hubserve_engine.radix_tree import Tokens, common_length
+from hubserve_engine.radix_tree import Tokens
 from hubserve_engine.sequence import Sequence
+from hubserve_engine.worker.disk import Disk
 from hubserve_engine.worker.host_memory import HostMemory
 
-_WORTH_MEMORY, _WORTH_FILE = 64, 256
+_WORTH = 64
 """Fewer tokens are as soon read again."""
-_GROWN = 8
-"""A prefix that is on disk is written again once it has grown by this part."""
 _RATE = 1e9
 """Bytes a second that are copied, before it was measured."""
-_WAIT = 0.02
 _LARGE = 1 << 28
 
 
@@ -58,15 +53,10 @@ class Keeper:
             multiple=capabilities.chunk_multiple,
         )
         self._memory = HostMemory(self.cache, limit=memory, cuttable=self._restorable)
-        self._store = store
-        self._written: SimpleQueue[Entry] = SimpleQueue()
-        self._writer = PrefixWriter(store, self._written.put) if store else None
-        self._reader = PrefixReader(store) if store else None
-        self._handed: deque[Tokens] = deque(maxlen=3)  # that may be in the writer's hands
+        cuttable = self._restorable
+        self._disk = Disk(store, self.cache, cuttable=cuttable) if store is not None else None
         self._noted: deque[Sequence] = deque()
         self._copied = False
-        for entry in store.entries() if store else ():
-            self._add_file(entry)
 
     def rescue(self, holding: Holding, *, beside: bool) -> None:
         """Its slot is about to be emptied: keep a copy of it in memory, if it is worth that, and
@@ -99,7 +89,7 @@ class Keeper:
     def _can_leave(self, holding: Holding, slot: int, *, beside: bool) -> bool:
         """Whether there is a copy of all that is worth one; it is made if that costs no other."""
         tokens = holding.tokens[: self._length(holding)]
-        if holding.length - len(tokens) >= _WORTH_MEMORY:
+        if holding.length - len(tokens) >= _WORTH:
             return False  # what was written behind its last mark would be lost
         if self._is_covered(tokens):
             return True
@@ -110,7 +100,7 @@ class Keeper:
 
     def _is_covered(self, tokens: Tokens) -> bool:
         covered = max(self.cache.covered(tokens, tier) for tier in ("host", "disk"))
-        return len(tokens) - covered < _WORTH_MEMORY
+        return len(tokens) - covered < _WORTH
 
     def _move(self, holding: Holding, slot: int, tokens: Tokens) -> bool:
         """Copy a state to memory. False: that failed, and the slot is as it was."""
@@ -124,17 +114,17 @@ class Keeper:
     def ready(self, holding: Holding, *, beside: bool) -> bool:
         """Whether a slot can be filled from it now. `beside` running streams a state that is on
         disk is first read into memory while they go on."""
-        if self._reader is None or not beside or not isinstance(holding.state, Entry):
+        if self._disk is None or not beside or not isinstance(holding.state, Entry):
             return True
-        return self._reader.ready(holding.state)
+        return self._disk.ready(holding.state)
 
     def restore(self, holding: Holding, slot: int, make_room: Callable[[], bool]) -> bool:
         """Fill an empty slot from a copy, for which room is made as long as that is possible. One
         that is gone, or is refused though there is room, is forgotten."""
         state = holding.state
         if isinstance(state, Entry):
-            assert self._reader is not None
-            state = self._reader.take(state)
+            assert self._disk is not None
+            state = self._disk.take(state)
         while state is not None:
             if self._backend.load(slot, state):
                 return True
@@ -147,52 +137,51 @@ class Keeper:
 
     def note(self, sequence: Sequence) -> None:
         """Its prompt is read: it goes to the disk soon, if it is long."""
-        if self._writer is not None and sequence.reuse:
+        if self._disk is not None and sequence.reuse:
             self._noted.append(sequence)
 
     def marked(self, sequence: Sequence) -> None:
         """Its slot was marked, and holds what is to go to the disk. Where it cannot be cut after it
         was loaded, a copy later would take another slot, so it is made now."""
         holding = self.cache.live(sequence)
-        if self._writer is None or holding is None or not sequence.reuse:
+        if self._disk is None or holding is None or not sequence.reuse:
             return
         if not self._restorable:
-            self._write(holding, beside=True)
+            self._write(self._disk, holding, beside=True)
 
     def save(self, *, beside: bool) -> None:
         """Between two steps: at most one copy, a quick one if it is `beside` running streams."""
-        if self._writer is None:
+        if self._disk is None:
             return
-        self._take_in()
+        self._disk.take_in()
         while self._noted and not self._copied:
             holding = self.cache.live(self._noted.popleft())
             if holding is not None:
-                self._write(holding, beside=beside)
+                self._write(self._disk, holding, beside=beside)
         self._copied = False
 
     def tidy(self) -> bool:
         """While nothing runs: copy one prefix more to the disk. False: there is nothing to do."""
-        if self._writer is None or self._reader is None:
+        if self._disk is None:
             return False
-        self._reader.forget()
-        self._take_in()
+        self._disk.forget()
+        self._disk.take_in()
         for holding in (*self.cache.holdings("kept"), *self.cache.holdings("host")):
-            if self._is_due(holding):
-                if self._writer.full:
-                    self._writer.flush(_WAIT)
+            if self._is_due(self._disk, holding):
+                if self._disk.full:
+                    self._disk.wait()
                 else:
-                    self._write(holding, beside=False)
+                    self._write(self._disk, holding, beside=False)
                 return True
         return False
 
     def flush(self, seconds: float) -> None:
         """Let what was handed over be written."""
-        if self._writer is not None:
-            self._writer.flush(seconds)
+        if self._disk is not None:
+            self._disk.flush(seconds)
 
-    def _write(self, holding: Holding, *, beside: bool) -> None:
-        assert self._writer is not None
-        if not self._is_due(holding) or self._writer.full:
+    def _write(self, disk: Disk, holding: Holding, *, beside: bool) -> None:
+        if not self._is_due(disk, holding) or disk.full:
             return
         size = self._backend.state_size(holding.slot) if holding.slot is not None else 0
         if self._holds_up(size, beside=beside):
@@ -202,20 +191,11 @@ class Keeper:
         slot = holding.slot
         state = holding.state if slot is None else self._copy(holding, slot, len(tokens))
         if state is not None:
-            self._handed.append(tokens)
-            self._writer.submit(tokens, state, supersede=self._restorable)
+            disk.write(tokens, state)
 
-    def _is_due(self, holding: Holding) -> bool:
-        """Whether so much of it is not on disk, nor on its way there, that it is to go there."""
-        length = self._length(holding)
-        if length < _WORTH_FILE or holding.offered == holding.length:
-            return False
-        tokens = holding.tokens_held[:length]
-        covered = self.cache.covered(tokens, "disk")
-        for handed in self._handed:
-            if self._restorable or len(handed) <= length:
-                covered = max(covered, common_length(handed, tokens))
-        return length - covered >= max(_WORTH_FILE, covered // _GROWN)
+    def _is_due(self, disk: Disk, holding: Holding) -> bool:
+        """Whether it is to be copied to the disk, and was not given to it as it is now."""
+        return holding.offered != holding.length and disk.wants(holding, self._length(holding))
 
     def _copy(self, holding: Holding, slot: int, length: int) -> bytes | None:
         """The state after the first `length` tokens of a slot, which stays as it is."""
@@ -258,23 +238,3 @@ class Keeper:
         if self._restorable or holding.slot is None:
             return holding.length
         return max(holding.marks, default=0)
-
-    def _take_in(self) -> None:
-        """Know what the writer has written."""
-        while True:
-            try:
-                entry = self._written.get_nowait()
-            except Empty:
-                return
-            self._add_file(entry)
-            for holding in list(self.cache.holdings("disk")):
-                if self._store is not None and not self._store.has(holding.state):
-                    self.cache.drop(holding)  # its file made room for this one
-
-    def _add_file(self, entry: Entry) -> None:
-        for holding, common in list(self.cache.sharing(entry.tokens)):
-            same = common == len(holding.tokens) == len(entry.tokens)
-            shorter = self._restorable and common == len(holding.tokens)
-            if holding.tier == "disk" and (same or shorter):
-                self.cache.drop(holding)  # the longer file serves for it, too
-        self.cache.add(Holding(entry.tokens, "disk", self._restorable, state=entry))
