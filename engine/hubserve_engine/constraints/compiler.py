@@ -31,6 +31,10 @@ class Compiler:
         """A guide at the start of a grammar. Raises InvalidRequest with llguidance's words."""
         return GrammarGuide(self._matcher(source, param).copy())
 
+    def knows(self, source: str) -> bool:
+        """Whether it has been compiled, and is kept."""
+        return source in self._matchers
+
     def _matcher(self, source: str, param: str) -> Matcher:
         known = self._matchers.get(source)
         if known is not None:
@@ -42,11 +46,16 @@ class Compiler:
         # A grammar of which nothing can come, such as one that is only itself, shows here.
         matcher.mask()
         if (error := matcher.error) is not None:
-            reason = one_line(error)
-            if "NoExtensionBias" in reason:
-                reason = "nothing can come of it, as where a '$ref' or a rule leads to itself alone"
-            raise InvalidRequest(f"{param!r} makes no grammar: {reason}", param=param)
+            raise refusal(error, param=param)
         self._matchers[source] = matcher
         while len(self._matchers) > _KEPT:
             self._matchers.popitem(last=False)
         return matcher
+
+
+def refusal(error: str, *, param: str) -> InvalidRequest:
+    """What a client is told, of llguidance's words."""
+    reason = one_line(error)
+    if "NoExtensionBias" in reason:
+        reason = "nothing can come of it, as where a '$ref' or a rule leads to itself alone"
+    return InvalidRequest(f"{param!r} makes no grammar: {reason}", param=param)

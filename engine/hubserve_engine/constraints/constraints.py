@@ -4,15 +4,17 @@ from collections.abc import Collection
 
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.constraints.answer import Family, source
-from hubserve_engine.constraints.compiler import Compiler
+from hubserve_engine.constraints.compiler import Compiler, refusal
+from hubserve_engine.constraints.first_steps import failing
+from hubserve_engine.constraints.grammar import Grammar
 from hubserve_engine.constraints.guide import GrammarGuide
+from hubserve_engine.constraints.kinds import content
 from hubserve_engine.constraints.probe import placed
 from hubserve_engine.constraints.schema import exact
 from hubserve_engine.constraints.tools import Tools
-from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.profiles import Profile
 from hubserve_engine.tool_formats import ToolFormat
-from hubserve_engine.types import Rendered, Request
+from hubserve_engine.types import Constraint, Rendered, Request
 
 
 class Constraints:
@@ -37,9 +39,18 @@ class Constraints:
         grammar = source(request, rendered, self._family, self._tools, may_think=may_think)
         constraint = request.constraint
         param = constraint.param if constraint is not None else "tools"
-        try:
-            return [self._compiler.guide(grammar, param=param) for _ in range(request.n)]
-        except InvalidRequest:
-            if constraint is not None and constraint.kind == "json_schema":
-                placed(exact(constraint.value, param=param), param=param)
-            raise
+        if constraint is not None and not self._compiler.knows(grammar):
+            _tried(constraint)
+        return [self._compiler.guide(grammar, param=param) for _ in range(request.n)]
+
+
+def _tried(constraint: Constraint) -> None:
+    """Raises InvalidRequest and Unsupported where what is wanted cannot be held to, wherever in an
+    answer it comes."""
+    if constraint.kind == "json_schema":
+        placed(exact(constraint.value, param=constraint.param), param=constraint.param)
+        return
+    alone = Grammar()
+    reason = failing(alone.source(content(alone, constraint)))
+    if reason is not None:
+        raise refusal(reason, param=constraint.param)

@@ -32,6 +32,13 @@ class Grammar:
         self.rules.append(f"{name}{attribute}: {body}")
         return name
 
+    def terminal(self, body: str) -> str:
+        """The name of something that is read as one, and so holds no rules."""
+        name = f"T{self._names}"
+        self._names += 1
+        self.rules.append(f"{name}: {body}")
+        return name
+
     def until(self, end: str) -> str:
         """Any text up to the first `end`, and `end`."""
         return self.rule(f"/(?s:.*){pattern(end)}/", attribute="[lazy]")

@@ -46,7 +46,8 @@ def _choice(grammar: Grammar, constraint: Constraint) -> str:
             " together.",
             param=constraint.param,
         )
-    return grammar.rule(
+    # One terminal. Of many a row would become too long.
+    return grammar.terminal(
         " | ".join(json.dumps(c, ensure_ascii=False) for c in dict.fromkeys(choices))
     )
 

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from llguidance import LLMatcher
 
+from hubserve_engine.constraints.first_steps import failing_schema, wide
 from hubserve_engine.constraints.limits import LIMITS
 from hubserve_engine.constraints.schema import Dropped, places, without
 from hubserve_engine.errors import Unsupported
@@ -14,13 +16,17 @@ from hubserve_engine.json_schema import Schema, resolved
 
 _MOST_PLACES = 100
 """Schemas within a schema that are tried one by one."""
+_MOST_WIDE = 8
+_WIDE = ("properties", "anyOf", "oneOf", "allOf", "prefixItems")
 
 
 def problem(schema: Schema) -> str | None:
     """Why a schema makes no grammar, in one line, whatever the model; None if it does."""
     source = LLMatcher.grammar_from_json_schema(json.dumps(schema))
     wrong, messages = LLMatcher.validate_grammar_with_warnings(source, limits=LIMITS)
-    return one_line(messages[0]) if wrong else None
+    if wrong:
+        return one_line(messages[0])
+    return next((reason for _, reason in _overfull(schema)), None)
 
 
 def placed(schema: Schema, *, param: str) -> None:
@@ -30,6 +36,11 @@ def placed(schema: Schema, *, param: str) -> None:
         return
     for dropped, why in _suspects(schema):
         raise Unsupported(f"The schema has {dropped}, which cannot be held to: {why}", param=param)
+    for place, why in _overfull(schema):
+        raise Unsupported(
+            f"The schema has more members or alternatives at {place!r} than can be held to: {why}",
+            param=param,
+        )
     raise Unsupported(f"The schema cannot be held to: {reason}", param=param)
 
 
@@ -44,6 +55,9 @@ def loosened(schema: Schema) -> tuple[Schema, list[Dropped]]:
         schema = without(schema, each.keyword, each.place)
     if problem(schema) is not None:
         for each, _ in _suspects(schema):
+            schema = without(schema, each.keyword, each.place)
+            dropped.append(each)
+        for each in _excess(schema):
             schema = without(schema, each.keyword, each.place)
             dropped.append(each)
         if problem(schema) is not None:
@@ -96,6 +110,25 @@ def sound(schema: str) -> bool:
 
 def one_line(error: str) -> str:
     return " ".join(line.strip() for line in error.splitlines() if line.strip())[:300]
+
+
+def _overfull(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Places at which more may come than llguidance keeps, and its words for that."""
+    found = ((place, each) for place, each in places(schema) if wide(each, schema))
+    for place, each in islice(found, _MOST_WIDE):
+        if reason := failing_schema({**_definitions(schema), **each}):
+            yield place, one_line(reason)
+
+
+def _excess(schema: Schema) -> list[Dropped]:
+    """What makes it too much at those places."""
+    known = dict(places(schema))
+    return [
+        Dropped(keyword, place)
+        for place, _ in _overfull(schema)
+        for keyword in (*_WIDE, "$ref", "additionalProperties")
+        if keyword in known[place]
+    ]
 
 
 def _suspects(schema: Schema) -> Iterator[tuple[Dropped, str]]:

@@ -126,6 +126,27 @@ def test_what_makes_no_grammar_is_refused_with_the_reason(kind: Any, value: Any,
     assert refused.value.param == "field"
 
 
+@pytest.mark.parametrize("profile", [PLAIN, THINK])
+def test_what_would_fail_within_the_answer_is_refused_at_once(profile: Profile) -> None:
+    members = {f"member{number}": {"type": "integer"} for number in range(900)}
+    wide = {"type": "object", "properties": members}
+    deep = {"type": "object", "properties": {"a": wide}, "required": ["a"]}
+    options = [{"type": "object", "required": [f"m{number}"]} for number in range(2100)]
+    many = {"type": "array", "items": {"$ref": "#/$defs/x"}, "$defs": {"x": {"anyOf": options}}}
+    for schema, place in ((wide, "#"), (deep, "#/properties/a"), (many, "#/items")):
+        with pytest.raises(InvalidRequest, match=f"more members or alternatives at '{place}'"):
+            guide(Constraint("json_schema", schema, "field"), profile)
+    rows = " | ".join(f'"x{number}" root' for number in range(3000))
+    with pytest.raises(InvalidRequest, match="'field' makes no grammar"):
+        guide(Constraint("gbnf", f'root ::= "a" ({rows})', "field"), profile)
+
+
+def test_thousands_of_choices_are_held_to() -> None:
+    choices = tuple(f"choice {number}" for number in range(4000))
+    assert takes(guide(Constraint("choice", choices), THINK), "<think>Hm</think>choice 3999")
+    assert takes(guide(Constraint("json_schema", {"enum": list(choices)})), '"choice 3999"')
+
+
 LAYOUTS = [
     (PLAIN, "", False),
     (THINK, "", False),

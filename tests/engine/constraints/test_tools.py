@@ -50,3 +50,18 @@ def test_a_schema_that_can_be_held_to_is_not_spoken_of(caplog: pytest.LogCapture
     assert held(schema, Tools()) == schema
     assert held(None, Tools())["additionalProperties"] is False
     assert not caplog.messages
+
+
+def test_a_tool_does_without_members_of_which_there_are_too_many(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    members = {f"member{number}": {"type": "integer"} for number in range(900)}
+    wide = {"type": "object", "properties": members, "additionalProperties": False}
+    left = held(
+        {"type": "object", "properties": {"a": wide, "b": {"type": "integer"}}, "required": ["b"]},
+        Tools(),
+    )
+    assert left["properties"]["b"] == {"type": "integer"}
+    assert "properties" not in left["properties"]["a"]
+    assert left["required"] == ["b"]
+    assert "'properties' at '#/properties/a'" in caplog.text
