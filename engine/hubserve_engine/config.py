@@ -64,7 +64,7 @@ class EngineConfig:
     Prefixes of all models are kept below `cache_dir` (None: where caches are kept on this system),
     in at most `cache_disk` bytes; 0 keeps none on disk. Those that lose their place in the context
     are kept in at most `cache_memory` bytes. A checkpoint is exported to `export_type` (None: what
-    fits its size); exports are kept there, too, in at most `export_disk` bytes, and at least one.
+    fits its size); exports are kept there, too, in at most `export_disk` bytes, at any moment.
     With `engine` "auto" the model's format decides.
     """
 

@@ -1,5 +1,6 @@
 """A checkpoint becomes a GGUF file: planned, written aside, checked, and only then there."""
 
+import math
 import os
 import shutil
 from collections import Counter
@@ -19,7 +20,7 @@ from hubserve_exporters.parts import Part, parts_of
 from hubserve_exporters.pickles import opened
 from hubserve_exporters.plan import plan_export
 from hubserve_exporters.quantize import quantize, scheme_of, unquantized
-from hubserve_exporters.writing import Report, check_room, sync, write_parts
+from hubserve_exporters.writing import Report, Room, check_room, sync, write_parts
 
 _BOTH = 1.6
 """What a file and the quantized one that is made of it take together, as a share of the former."""
@@ -42,8 +43,11 @@ def export_gguf(
     checkpoint: str | os.PathLike[str] | Checkpoint,
     config: GGUFExportConfig,
     report: Report = lambda written, total: None,
+    room: Room = check_room,
 ) -> Exported:
     """Writes the checkpoint, a folder or an open one, to `config.out_path`.
+
+    `room` is asked for room for all that will be there at once, before any of it is.
 
     Raises ExportError, with the next step, for whatever stands against it; then nothing is at the
     path that was not there before.
@@ -62,10 +66,10 @@ def export_gguf(
         with _aside(config.out_path) as folder:
             needed = sum(part.size for part in parts)
             if scheme and not config.vocab_only:
-                check_room(target, _BOTH * needed)
+                room(target, math.ceil(_BOTH * needed))
                 files = _write_quantized(parts, scheme, config.importance, folder, report)
             else:
-                check_room(target, needed)
+                room(target, needed)
                 files = write_parts(parts, folder, report)
             known_error = plan.mapped.architecture.known_error
             checked = check(files, source, config.check, known_error=known_error)

@@ -16,9 +16,11 @@ from hubserve_exporters.plan import PlannedTensor
 _STRIDE = 2**25
 Report = Callable[[int, int], None]
 """Takes how many bytes are written, and how many there will be."""
+Room = Callable[[Path, int], None]
+"""Takes a folder, and how many bytes it is to have room for; raises if there is not."""
 
 
-def check_room(folder: Path, needed: float) -> None:
+def check_room(folder: Path, needed: int) -> None:
     """Raises ExportError if the disk of the folder has not so many bytes free."""
     free = shutil.disk_usage(folder).free
     if needed > free:

@@ -42,12 +42,13 @@ async def _show_bar(engine: Engine, stage: Stage) -> None:
 
 
 async def show_bar(engine: Engine, console: "Console", stage: Stage) -> None:
-    """A bar that is gone when this stage is over."""
+    """A bar that is gone when this stage is over, or something else is to be told."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn
 
     columns = (BarColumn(), TaskProgressColumn())
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=1.0)
-        while engine.stage == stage:
+        told = engine.progress
+        while engine.stage == stage and engine.progress == told:
             bar.update(task, completed=engine.loaded, refresh=True)
             await asyncio.sleep(LOOK)

@@ -9,6 +9,7 @@ from hubserve_engine.catalog.resolve import Progress
 from hubserve_engine.config import EngineConfig
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.exports.key import export_key
+from hubserve_engine.exports.room import make_room
 from hubserve_engine.exports.store import Export, ExportStore
 from hubserve_engine.prefix_store.folder import default_folder
 from hubserve_exporters.errors import ExportError
@@ -42,8 +43,17 @@ def obtain(
             export = store.find(key)
             if export is None:
                 store.remove(key)
-                progress("exporting", f"Exporting {raw.id} to {dtype}")
-                export = _export(store, raw, key, dtype, name, share)
+                doing = f"Exporting {raw.id} to {dtype}"
+                progress("exporting", doing)
+
+                def remove(old: Export) -> None:
+                    gone = f"; the one of {old.id} to {old.dtype} goes to make room"
+                    progress("exporting", doing + gone)
+
+                def room(needed: int) -> None:
+                    make_room(store, key, needed, config.export_disk, remove)
+
+                export = _export(store, raw, key, dtype, name, share, room)
             store.hold(export)
             store.shrink(config.export_disk, keep=key)
     except ExportError as error:
@@ -73,7 +83,13 @@ def export_type(raw: RawCheckpoint, files: list[Path], asked: str | None) -> str
 
 
 def _export(
-    store: ExportStore, raw: RawCheckpoint, key: str, dtype: str, name: str, share: Share
+    store: ExportStore,
+    raw: RawCheckpoint,
+    key: str,
+    dtype: str,
+    name: str,
+    share: Share,
+    room: Callable[[int], None],
 ) -> Export:
     file = f"{re.sub(r'[^A-Za-z0-9_.-]', '-', name) or 'model'}-{dtype.upper()}.gguf"
     path = store.path / key / file
@@ -84,6 +100,7 @@ def _export(
             {"folder": str(raw.folder), "out_path": str(path), "dtype": dtype, "name": name},
             doing=f"exporting {raw.id}",
             report=share,
+            allow=room,
         )
         if export_key(raw.folder, _files(raw), dtype, name) != key:
             raise ExportError("it was changed meanwhile; start again when it is complete.")

@@ -23,6 +23,7 @@ from hubserve_exporters.gguf.reader import open_gguf
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _NOTE = "export.json"
+_CLAIM = "claim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,26 @@ class ExportStore:
         finally:
             lock.release()
 
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """While one process sees what room there is and claims it, others wait. Raises OSError."""
+        with FileLock(self.path / "room.lock"):
+            yield
+
+    def claim(self, key: str, size: int) -> None:
+        """Says how many bytes will be in the folder of an export that is made. Raises OSError."""
+        (self.path / key / _CLAIM).write_text(str(size))
+
+    def claims(self, but: str) -> list[tuple[int, int]]:
+        """Of each other export that is made now: the bytes that it will take, and those that it
+        has taken. What dead processes left is removed. Raises OSError."""
+        self._sweep()
+        keys = (key for key in self._keys() if key != but and self._read(key) is None)
+        return [_claimed(self.path / key) for key in keys]
+
     def add(self, export: Export) -> None:
         """Declares what is in its folder whole. Raises OSError."""
+        (self.path / export.key / _CLAIM).unlink(missing_ok=True)
         partial = self._note(export.key).with_suffix(".partial")
         with partial.open("w", encoding="utf-8") as file:
             json.dump(asdict(export), file)
@@ -137,6 +156,15 @@ class ExportStore:
                     return False
                 self.remove(export.key)
                 return True
+        except Timeout:
+            return False
+
+    def is_idle(self, export: Export) -> bool:
+        """Whether nobody uses it or is about to. Raises OSError."""
+        try:
+            # Not even a look may be in the way of whoever is about to hold it.
+            with FileLock(self._lock(export.key), timeout=0):
+                return not self._in_use(export)
         except Timeout:
             return False
 
@@ -183,3 +211,15 @@ class ExportStore:
 
     def _lock(self, key: str) -> Path:
         return self.path / f"{key}.lock"
+
+
+def _claimed(folder: Path) -> tuple[int, int]:
+    written = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            written += path.stat().st_size
+    try:
+        size = int((folder / _CLAIM).read_text())
+    except (FileNotFoundError, ValueError):
+        size = 0
+    return max(size, written), written

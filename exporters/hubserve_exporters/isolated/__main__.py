@@ -7,30 +7,24 @@ the answer. What libraries print does not mix with the answers, which have a pip
 import json
 import os
 import sys
-import threading
 import traceback
 from importlib import import_module
-from typing import Any
 
 from hubserve_exporters.errors import ExportError
+from hubserve_exporters.isolated.caller import Caller
 
 
 def main() -> None:
     """Runs one task, and tells on the pipe how far it is and what came of it."""
     task, descriptor = sys.argv[1], int(sys.argv[2])
     with open(descriptor, "w", encoding="utf-8") as pipe:
-
-        def say(kind: str, value: Any) -> None:
-            pipe.write(json.dumps([kind, value]) + "\n")
-            pipe.flush()
-
-        arguments = json.loads(sys.stdin.buffer.readline())
-        threading.Thread(target=_watch, daemon=True).start()
+        arguments = json.loads(_line())
+        caller = Caller(pipe)
         try:
             run = import_module(f"{__package__}.{task}").run
-            say("answer", run(arguments, lambda share: say("progress", share)))
+            caller.say("answer", run(arguments, caller))
         except ExportError as error:
-            say("refusal", str(error))
+            caller.say("refusal", str(error))
         except BaseException:
             traceback.print_exc()
             sys.stderr.flush()
@@ -39,11 +33,10 @@ def main() -> None:
     os._exit(0)
 
 
-def _watch() -> None:
-    """Ends the process when nobody waits for it any more."""
-    while os.read(0, 1):
-        pass
-    os._exit(1)
+def _line() -> bytes:
+    """The first line of standard input; nothing after it is taken, which is the caller's."""
+    with open(0, "rb", buffering=0, closefd=False) as file:
+        return file.readline()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ Task = Literal[
 """The modules of this package that have a `run`."""
 Report = Callable[[float], None]
 """Takes how much is done, from 0 to 1."""
+Allow = Callable[[Any], None]
+"""Takes what a task asks for before it goes on; raises what is to end it."""
 
 COMMAND = (sys.executable, "-m", "hubserve_exporters.isolated")
 """What starts the other side."""
@@ -38,6 +40,7 @@ def call(
     *,
     doing: str,
     report: Report = lambda share: None,
+    allow: Allow = lambda value: None,
     limit: float | None = None,
 ) -> dict[str, Any]:
     """What `run` of that module answers, in a process of its own.
@@ -71,7 +74,7 @@ def call(
             try:
                 if limit is not None:
                     timer.start()
-                answer = _converse(process, replies, json.dumps(arguments), report)
+                answer = _converse(process, replies, json.dumps(arguments), report, allow)
                 code = process.wait()
             finally:
                 timer.cancel()
@@ -87,14 +90,15 @@ def call(
 
 
 def _converse(
-    process: "subprocess.Popen[bytes]", replies: IO[str], question: str, report: Report
+    process: "subprocess.Popen[bytes]",
+    replies: IO[str],
+    question: str,
+    report: Report,
+    allow: Allow,
 ) -> dict[str, Any] | None:
     """The answer; None where the process ended without one."""
     assert process.stdin is not None
-    try:
-        process.stdin.write(question.encode() + b"\n")
-        process.stdin.flush()
-    except BrokenPipeError:
+    if not _sent(process.stdin, question.encode() + b"\n"):
         return None
     for line in replies:
         kind, value = json.loads(line)
@@ -103,8 +107,23 @@ def _converse(
         if kind == "answer":
             found: dict[str, Any] = value
             return found
-        report(value)
+        if kind == "question":
+            allow(value)
+            if not _sent(process.stdin, b"\n"):
+                return None
+        else:
+            report(value)
     return None
+
+
+def _sent(pipe: IO[bytes], data: bytes) -> bool:
+    """False where nobody is there to read it."""
+    try:
+        pipe.write(data)
+        pipe.flush()
+    except BrokenPipeError:
+        return False
+    return True
 
 
 def _how_it_ended(code: int, log: IO[bytes]) -> str:

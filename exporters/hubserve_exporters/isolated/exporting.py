@@ -1,15 +1,19 @@
 """The task `exporting`: a whole export, for those who do not want its memory or its crashes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hubserve_exporters.export import export_gguf
 from hubserve_exporters.export_config import GGUFExportConfig
+from hubserve_exporters.isolated.caller import Caller
 
 
-def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
-    """Writes `out_path` from the checkpoint in `folder`. Raises ExportError."""
+def run(arguments: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """Writes `out_path` from the checkpoint in `folder`, once the caller has so many bytes of room.
+
+    Raises ExportError.
+    """
     config = GGUFExportConfig(
         Path(arguments["out_path"]), dtype=arguments["dtype"], name=arguments["name"]
     )
@@ -20,7 +24,9 @@ def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[s
         # A line for each chunk would be thousands.
         if (percent := 100 * written // max(total, 1)) > last:
             last = percent
-            report(percent / 100)
+            caller(percent / 100)
 
-    done = export_gguf(arguments["folder"], config, tell)
+    done = export_gguf(
+        arguments["folder"], config, tell, lambda _, needed: caller.wait_for_leave(needed)
+    )
     return {"warnings": done.warnings, "checked": done.checked}

@@ -34,10 +34,11 @@ def hook(event, arguments):
     if event in TOUCH and str(cache) in str(arguments[0]):
         count_one()
 
-def export_here(task, arguments, **_):
+def export_here(task, arguments, *, allow, **_):
     # In this process, which is the one that is killed.
     out = GGUFExportConfig(Path(arguments["out_path"]), dtype="f16", tokenizer="none", check="none")
-    done = export_gguf(arguments["folder"], out, lambda written, total: count_one())
+    report, room = lambda written, total: count_one(), lambda _, needed: allow(needed)
+    done = export_gguf(arguments["folder"], out, report, room)
     return {"warnings": done.warnings}
 
 module.call = export_here

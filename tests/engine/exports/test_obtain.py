@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hubserve_engine.config import EngineConfig, ModelConfig
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.exports import obtain as module
 from hubserve_engine.exports.obtain import export_type, obtain
+from hubserve_engine.exports.store import ExportStore
 from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.isolated.call import call
 
@@ -25,6 +27,7 @@ class Made:
         self.cache = folder / "cache"
         self.told: list[tuple[str, str]] = []
         self.shares: list[float] = []
+        self.look: Callable[[float], None] = self.shares.append
 
     def __call__(self, wanted: str | None = None, limit: int = 1 << 30) -> Path:
         raw = RawCheckpoint("o/Tiny", (), self.folder, wanted)
@@ -32,7 +35,7 @@ class Made:
         config = EngineConfig(model, cache_dir=self.cache, export_disk=limit)
         self.told.clear()
         self.shares.clear()
-        file, notices = obtain(raw, config, self._tell, self.shares.append)
+        file, notices = obtain(raw, config, self._tell, self.look)
         assert isinstance(notices, tuple)
         return file
 
@@ -61,6 +64,46 @@ def test_it_is_made_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "call", lambda *_, **__: pytest.fail("it is there"))
     assert made() == file and made.told == []
     assert made(limit=0) == file
+
+
+def test_what_is_not_used_goes_before_another_is_made(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as context:
+        # What this process holds, it holds to its end.
+        context.setattr(ExportStore, "hold", lambda *_: None)
+        first = made("F32")
+    limit = first.stat().st_size * 5 // 4
+    later: list[int] = []
+
+    def look(_: float) -> None:
+        later.append(sum(path.stat().st_size for path in made.cache.rglob("*.gguf")))
+
+    made.look = look
+    assert made("F16", limit).exists() and not first.exists()
+    assert later and max(later) < limit
+    assert made.told[1] == (
+        "exporting",
+        "Exporting o/Tiny to f16; the one of o/Tiny to f32 goes to make room",
+    )
+
+
+def test_what_is_served_is_no_room_for_another(made: Made) -> None:
+    first = made("F32")
+    limit = first.stat().st_size * 5 // 4
+    with pytest.raises(
+        ResolveError, match=r"leaves .* for exports beside those in use: name a lar"
+    ):
+        made("F16", limit)
+    assert made.files() == {first.name, "export.json"}
+
+
+def test_what_is_larger_than_all_may_be_is_not_made(made: Made) -> None:
+    with pytest.raises(
+        ResolveError, match=r"--export-disk 100 bytes leaves 100 bytes for exports:"
+    ):
+        made(limit=100)
+    assert made.files() == set()
 
 
 def test_a_checkpoint_that_changes_meanwhile_is_not_kept(

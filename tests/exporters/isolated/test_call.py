@@ -56,6 +56,30 @@ def test_the_answer_comes_back_and_what_is_printed_stays_out_of_it(
     assert capfd.readouterr() == ("", "")
 
 
+def test_it_goes_on_when_it_may(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    body = (
+        "for number in range(3):\n    report.wait_for_leave(number)\n    report(number)\nreturn {}"
+    )
+    task(monkeypatch, tmp_path, body)
+    told: list[tuple[str, float]] = []
+    call(
+        "stub",  # type: ignore[arg-type]
+        {},
+        doing="thinking",
+        report=lambda share: told.append(("at", share)),
+        allow=lambda value: told.append(("may", value)),
+    )
+    assert told == [("may", 0), ("at", 0), ("may", 1), ("at", 1), ("may", 2), ("at", 2)]
+
+    def refuse(pid: int) -> None:
+        raise ExportError(f"There is no room for {pid}.")
+
+    task(monkeypatch, tmp_path, "report.wait_for_leave(os.getpid())")
+    with pytest.raises(ExportError, match=r"There is no room for \d+") as caught:
+        call("stub", {}, doing="thinking", allow=refuse)  # type: ignore[arg-type]
+    assert not psutil.pid_exists(int(str(caught.value).split()[-1].rstrip(".")))
+
+
 def test_a_refusal_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     task(monkeypatch, tmp_path, "raise ExportError(\"The file 'a' is blue; paint it.\")")
     with pytest.raises(ExportError, match=r"^The file 'a' is blue; paint it\.$"):
