@@ -135,19 +135,26 @@ class Keeper:
         self.cache.drop(holding)
         return False
 
-    def note(self, sequence: Sequence) -> None:
-        """Its prompt is read: it goes to the disk soon, if it is long."""
-        if self._disk is not None and sequence.reuse:
-            self._noted.append(sequence)
+    def note(self, sequence: Sequence, *, beside: bool) -> None:
+        """Its prompt is read: it goes to the disk soon, if it is long. What would hold up its own
+        stream is copied before that begins, unless it is `beside` others: to read so much has taken
+        a hundred times as long."""
+        holding = self.cache.live(sequence)
+        if self._disk is None or holding is None or not sequence.reuse:
+            return
+        if not beside and self._holds_up(self._size(holding), beside=True):
+            self._write(self._disk, holding, beside=False)
+        self._noted.append(sequence)
 
-    def marked(self, sequence: Sequence) -> None:
+    def marked(self, sequence: Sequence, *, beside: bool) -> None:
         """Its slot was marked, and holds what is to go to the disk. Where it cannot be cut after it
-        was loaded, a copy later would take another slot, so it is made now."""
+        was loaded, a copy later would take another slot, so it is made now, if that is quick or not
+        `beside` running streams."""
         holding = self.cache.live(sequence)
         if self._disk is None or holding is None or not sequence.reuse:
             return
         if not self._restorable:
-            self._write(self._disk, holding, beside=True)
+            self._write(self._disk, holding, beside=beside)
 
     def save(self, *, beside: bool) -> None:
         """Between two steps: at most one copy, a quick one if it is `beside` running streams."""
@@ -183,8 +190,7 @@ class Keeper:
     def _write(self, disk: Disk, holding: Holding, *, beside: bool) -> None:
         if not self._is_due(disk, holding) or disk.full:
             return
-        size = self._backend.state_size(holding.slot) if holding.slot is not None else 0
-        if self._holds_up(size, beside=beside):
+        if self._holds_up(self._size(holding), beside=beside):
             return
         holding.offered = holding.length
         tokens = holding.tokens_held[: self._length(holding)]
@@ -192,6 +198,10 @@ class Keeper:
         state = holding.state if slot is None else self._copy(holding, slot, len(tokens))
         if state is not None:
             disk.write(tokens, state)
+
+    def _size(self, holding: Holding) -> int:
+        """The bytes that would have to be copied; 0 for what is a copy."""
+        return self._backend.state_size(holding.slot) if holding.slot is not None else 0
 
     def _is_due(self, disk: Disk, holding: Holding) -> bool:
         """Whether it is to be copied to the disk, and was not given to it as it is now."""

@@ -256,7 +256,8 @@ class Loop:
                 self._mark(sequence)
             if written is not None:
                 if len(sequence.tokens) == sequence.prompt_length:
-                    self._keeper.note(sequence)
+                    others = (s for s in self._scheduler.running if s is not sequence)
+                    self._keeper.note(sequence, beside=any(s.writes for s in others))
                 self._answers.write(work, written, now)
 
     def _mark(self, sequence: Sequence) -> None:
@@ -264,4 +265,4 @@ class Loop:
         assert sequence.slot is not None
         if self._backend.capabilities.truncate or self._backend.mark(sequence.slot):
             sequence.mark()
-            self._keeper.marked(sequence)
+            self._keeper.marked(sequence, beside=self._writing)

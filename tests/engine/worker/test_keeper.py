@@ -10,8 +10,9 @@ from tests.support.loops import MAX_GAP, MUCH, Bench, completed, text
 
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.prefix_store.store import Entry, PrefixStore
-from hubserve_engine.types import Chat, Message, Request, SamplingOptions
+from hubserve_engine.types import Chat, Completed, Message, Request, SamplingOptions
 from hubserve_engine.worker.keeper import Keeper
+from hubserve_engine.worker.protocol import Step
 
 LONG = "the land and the hour, as told on one long line, again and again and again. " * 20
 LARGE = 1 << 26
@@ -192,13 +193,37 @@ def test_streams_go_on_while_a_prefix_is_read_from_the_disk(
     assert (text(events), completed(events).timings.cache_tier) == (answer, "disk")
 
 
+def test_what_would_hold_up_its_own_stream_is_copied_before_that_begins(
+    backend: Backend, store: Store
+) -> None:
+    """With no pause allowed every copy is too slow. An answer may take minutes, and until its end
+    the prompt would be lost with the process."""
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=0.0, kept=MUCH, store=store()))
+    seen = files(bench, store)
+    ask(bench, Request(LONG, sampling=GREEDY, max_tokens=20))
+    assert seen[0] == 1
+
+
 def test_a_copy_too_slow_for_a_running_stream_is_left_for_later(
     backend: Backend, store: Store
 ) -> None:
     keeper = Keeper(backend, max_gap=0.0, kept=MUCH, store=store())
     bench = Bench(backend, keeper=keeper)
-    seen = files(bench, store)
-    ask(bench, Request(LONG, sampling=GREEDY, max_tokens=20))
+    endless = Request("x", sampling=GREEDY_TO_THE_END, max_tokens=4000, cache_prompt=False)
+    stream = bench.submit(endless)
+    later = bench.prepare(Request(LONG, sampling=GREEDY, max_tokens=4))
+    seen: list[int] = []
+
+    def look(step: Step) -> None:
+        if not seen:
+            bench.take(later)
+        keeper.flush(10)
+        seen.append(len(store().entries()))
+        if any(isinstance(i.event, Completed) and i.id == later.id for i in step.items):
+            bench.forget(stream)
+
+    bench.on_step = look
+    bench.run()
     assert not any(seen)
     while keeper.tidy():
         pass
