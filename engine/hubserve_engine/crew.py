@@ -119,8 +119,7 @@ class Crew:
         if usual is None:
             self._unjudged += 1
             if self._unjudged == _JUDGED:
-                self.threads, self._before = before, None
-                self._more_from = self._fewer_from = self._clock() + self._wait
+                self._end(before, pauses=(self._wait, self._wait))
             return
         self._judged.append(each / usual)
         count, mean = len(self._judged), sum(self._judged) / len(self._judged)
@@ -137,15 +136,19 @@ class Crew:
             self._wait = min(2 * self._wait, _LONGEST_WAIT)
         elif won:
             self._wait = _FIRST_WAIT
-        if not won:
-            self.threads = before
-        self._before = None
         # The load is another one from now on, or the work is: what is slow is learned anew.
         self._least.clear()
         wait = _FIRST_WAIT if won and more else self._wait
-        self._more_from, self._fewer_from = now + wait, now + _PAUSE
+        self._end(self.threads if won else before, pauses=(wait, _PAUSE))
         if won and not more and self.threads > 1:
             self._try(self.threads // 2)  # perhaps even fewer are better
+
+    def _end(self, threads: int, *, pauses: tuple[float, float]) -> None:
+        """A trial is over: steps run on `threads`, and more and fewer are tried again after these
+        seconds at the earliest."""
+        now = self._clock()
+        self.threads, self._before = threads, None
+        self._more_from, self._fewer_from = now + pauses[0], now + pauses[1]
 
 
 def _size(tokens: int) -> int:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from tests.support import process
 from tests.support.backends import NAMES, load
-from tests.support.loops import Bench, completed, finished, serve, text
+from tests.support.loops import Bench, completed, finished, intake, serve, text
 
 from hubserve_engine import backends
 from hubserve_engine.backends.base import Backend, BackendConfig, Chunk, NoRoom, Sampled
 from hubserve_engine.crew import Crew
-from hubserve_engine.types import Delta, Event, Finished, Request, SamplingOptions
+from hubserve_engine.profiles import choose
+from hubserve_engine.types import Chat, Delta, Event, Finished, Message, Request, SamplingOptions
 from hubserve_engine.worker.protocol import Step
 
 WORDS = "the land and the hour, as told on one long line"
@@ -266,6 +267,41 @@ def test_quick_steps_are_told_together_but_the_first_word_at_once(script: Script
     assert [len(step.items) for step in bench.steps] == [1, 3]
     texts = [e.text for e in bench.events(id) if isinstance(e, Delta)]
     assert texts == ["y", "es, quite"]
+
+
+def test_what_is_told_together_is_what_is_told_step_by_step(script: Script) -> None:
+    """Texts, the probabilities of their tokens, and who ends when."""
+    thinks = {"when": "think", "say": "<think>hm, é, let me see</think>so 🙂 it is"}
+    backend = script(thinks, {"say": "yes, é and 🙂 quite STOP not this"})
+    asked = [
+        Request(Chat((Message("user", "think"),)), logprobs=1, max_tokens=40),
+        Request("x", logprobs=2, n=2, stop=("STOP",)),
+        Request("y", max_tokens=6, n=2),
+        Request("z", max_tokens=1, logprobs=0),
+    ]
+
+    def told(together: float) -> tuple[list[Any], list[Any], int]:
+        bench = Bench(backend, together=together)
+        loaded = backend.loaded
+        profile = choose(loaded.chat_template or "", loaded.special_tokens)
+        bench.intake = intake(backend, profile=profile)
+        ids = [bench.submit(request) for request in asked]
+        bench.run()
+        found: dict[tuple[int, int, str], list[Any]] = {}
+        for id in ids:
+            for event in bench.events(id):
+                if isinstance(event, Delta):
+                    pair = found.setdefault((id, event.index, event.channel), ["", []])
+                    pair[0] += event.text
+                    pair[1] += event.logprobs
+        items = [item for step in bench.steps for item in step.items]
+        ends = [(each.id, each.event) for each in items if isinstance(each.event, Finished)]
+        return sorted(found.items()), ends, len(bench.steps)
+
+    alone, joined = told(0.0), told(3600.0)
+    assert joined[:2] == alone[:2]
+    assert {channel for (_, _, channel), _ in alone[0]} == {"reasoning", "content"}
+    assert joined[2] < alone[2]
 
 
 def test_nothing_that_is_written_waits_for_a_prompt(script: Script) -> None:
