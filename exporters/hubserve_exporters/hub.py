@@ -2,7 +2,7 @@
 
 import fnmatch
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,23 +61,31 @@ def push_to_hub(
     token: str | None = None,
     *,
     endpoint: str | None = None,
+    report: Callable[[str, int], None] = lambda name, size: None,
+    ended: Callable[[], bool] = lambda: False,
 ) -> Pushed:
     """Uploads a folder's model to the repository, which is made if it is not there.
 
     Only files that ALLOWED names are sent. `model_card` becomes the README where neither the folder
     nor the repository has one. A repository that is there keeps its visibility, and a public one
     takes nothing that is to be `private`. `token` None takes that of the login or of HF_TOKEN.
-    Raises ExportError.
+    `report` is told the name and the bytes of each file before it is read; `ended`, which several
+    threads ask, ends the upload. Raises ExportError.
     """
-    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub import HfApi
+
+    from hubserve_exporters.upload import Upload
 
     files = _files(Path(folder))
     api = HfApi(endpoint=endpoint, token=token, library_name="hubserve")
     with _explained(repo_id, api):
         there = _settle(api, repo_id, private)
-        additions = [CommitOperationAdd(name, str(path)) for name, path in files.items()]
+        additions = []
+        for name, path in files.items():
+            report(name, path.stat().st_size)
+            additions.append(Upload(name, str(path), ended))
         if model_card is not None and CARD not in files and CARD not in there.files:
-            additions.append(CommitOperationAdd(CARD, model_card.encode()))
+            additions.append(Upload(CARD, model_card.encode(), ended))
         names = tuple(addition.path_in_repo for addition in additions)
         api.create_commit(repo_id, additions, commit_message="Upload of a model in GGUF")
     return Pushed(f"{api.endpoint.rstrip('/')}/{repo_id}", names, there.private)
@@ -164,6 +172,8 @@ def _explained(repo_id: str, api: "HfApi") -> Iterator[None]:
     except Exception as error:
         # The HTTP client's exceptions pass the library, and have no base of their own.
         cause = error.__cause__ or error
+        if isinstance(cause, ExportError):
+            raise cause from None
         if isinstance(cause, errors.HfHubHTTPError):
             raise ExportError(_status(repo_id, api.endpoint, cause)) from None
         raise ExportError(

@@ -1,7 +1,7 @@
 """Models onto a Hub: which files, who may see them, and what is said when it fails."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -88,6 +88,23 @@ def test_a_readme_that_is_there_is_kept(server: HubServer, folder: Path, tmp_pat
     (folder / "README.md").write_text("# Mine")
     push(server, folder)
     assert files(server)["README.md"] == b"# Mine"
+
+
+def test_each_file_is_told_and_an_end_stops_all(server: HubServer, folder: Path) -> None:
+    write_gguf(folder / "Second.gguf", {"n": 1})
+    told: dict[str, int] = {}
+
+    def start(ended: Callable[[], bool]) -> Pushed:
+        return push_to_hub(
+            folder, REPO, token=TOKEN, endpoint=server.url, report=told.__setitem__, ended=ended
+        )
+
+    with pytest.raises(ExportError, match=r"^Sending (Second|Model-Q8_0)\.gguf was ended\.$"):
+        start(lambda: True)
+    assert not files(server)
+    assert told == {path.name: path.stat().st_size for path in folder.iterdir()}
+    start(lambda: False)
+    assert set(files(server)) == set(told)
 
 
 def test_visibility_is_never_changed(server: HubServer, folder: Path) -> None:

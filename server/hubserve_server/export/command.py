@@ -4,6 +4,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -118,7 +119,7 @@ def export(
     from hubserve_engine.catalog import Catalog
     from hubserve_exporters import GGUFExportConfig, export_gguf
 
-    with explained(), cleared_up(), ExitStack() as stack:
+    with explained(), cleared_up() as ended, ExitStack() as stack:
         if dry_run:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="hubserve-")))
             raw = Catalog().outline(checkpoint, folder, progress=_tell, pickles=allow_pickle)
@@ -146,7 +147,7 @@ def export(
             done = export_gguf(raw.folder, config, report)
         _show(done)
         if push is not None:
-            _push(push, raw, config, done, private=not public)
+            _push(push, raw, config, done, private=not public, ended=ended)
     return 0
 
 
@@ -187,12 +188,18 @@ def _show(done: "Exported") -> None:
 
 
 def _push(
-    repo: str, raw: "RawCheckpoint", config: "GGUFExportConfig", done: "Exported", *, private: bool
+    repo: str,
+    raw: "RawCheckpoint",
+    config: "GGUFExportConfig",
+    done: "Exported",
+    *,
+    private: bool,
+    ended: Event,
 ) -> None:
     from hubserve_server.export.publish import publish
 
     try:
-        pushed, warnings = publish(repo, raw, config, done, private=private)
+        pushed, warnings = publish(repo, raw, config, done, private=private, ended=ended.is_set)
     except StartError as error:
         raise StartError(f"{done.files[0]} is made, but not published: {error.message}") from error
     for line in notes((), warnings):

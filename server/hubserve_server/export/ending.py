@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Event
 from types import FrameType
 from typing import NoReturn
 
@@ -10,20 +11,29 @@ _BY_OTHERS = ("SIGTERM", "SIGHUP")
 
 
 @contextmanager
-def cleared_up() -> Iterator[None]:
+def cleared_up() -> Iterator[Event]:
     """Has SIGTERM, and a terminal that is closed, end the block as Ctrl-C does: what is half
-    written goes away. Raises SystemExit with the code that shells have for the signal."""
+    written goes away. The event is set then, for threads, which no signal reaches.
+
+    Raises SystemExit with the code that shells have for the signal.
+    """
+    ended = Event()
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        ended.set()
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)
+
     numbers = [number for name in _BY_OTHERS if (number := getattr(signal, name, None))]
     # With nohup a closed terminal is to change nothing.
-    numbers = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, _end)
+    before = {number: signal.getsignal(number) for number in (*numbers, signal.SIGINT)}
+    ours = (signal.SIG_DFL, signal.default_int_handler)
+    before = {number: handler for number, handler in before.items() if handler in ours}
+    for number in before:
+        signal.signal(number, end)
     try:
-        yield
+        yield ended
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -15,13 +15,21 @@ from hubserve_exporters.card import CardWarning, generate_model_card
 from hubserve_exporters.checkpoint import open_checkpoint
 from hubserve_exporters.hub import Pushed, push_to_hub
 from hubserve_server.export.explained import explained
+from hubserve_server.export.uploading import uploading
 
 
 def publish(
-    repo: str, raw: RawCheckpoint, config: GGUFExportConfig, done: Exported, *, private: bool
+    repo: str,
+    raw: RawCheckpoint,
+    config: GGUFExportConfig,
+    done: Exported,
+    *,
+    private: bool,
+    ended: Callable[[], bool],
 ) -> tuple[Pushed, tuple[str, ...]]:
     """Uploads the files of an export, with a card and the licence; and says what the card lacks.
 
+    `ended` is asked by its threads, and stops it.
     Raises StartError.
     """
     with warnings.catch_warnings(record=True) as caught:
@@ -44,7 +52,8 @@ def publish(
             # One that leads out of the checkpoint is refused: nobody publishes that unawares.
             if path.is_file() and (real := source.file(path.name)):
                 _place(real, folder / path.name)
-        pushed = push_to_hub(folder, repo, card, private)
+        with uploading() as report:
+            pushed = push_to_hub(folder, repo, card, private, report=report, ended=ended)
     return pushed, said
 
 

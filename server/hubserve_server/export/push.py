@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from hubserve_server.export.ending import cleared_up
 from hubserve_server.export.explained import explained
+from hubserve_server.export.uploading import uploading
 
 
 def push(
@@ -21,9 +23,9 @@ def push(
     ] = False,
 ) -> int:
     """Upload a model to the Hub: its own files, and no others. HF_TOKEN or a login says who."""
-    with explained():
+    with explained(), cleared_up() as ended, uploading() as report:
         from hubserve_exporters.hub import push_to_hub
 
-        pushed = push_to_hub(folder, repo, private=not public)
+        pushed = push_to_hub(folder, repo, private=not public, report=report, ended=ended.is_set)
     print(pushed)
     return 0

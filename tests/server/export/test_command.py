@@ -218,7 +218,8 @@ def test_a_dry_run_from_the_hub_fetches_no_weights(
 
 def test_from_the_hub_and_back(hubserve: Program, server: HubServer) -> None:
     assert hubserve("export", "owner/Tiny-Llama", "--push", "owner/Tiny-GGUF") == 0, hubserve.err
-    assert (hubserve.folder / "Tiny-Llama-F32.gguf").exists()
+    size = (hubserve.folder / "Tiny-Llama-F32.gguf").stat().st_size
+    assert f"Sending Tiny-Llama-F32.gguf, {size_text(size)}\n" in hubserve.err
     repo = server.repos["owner/Tiny-GGUF"]
     files = repo.revisions["main"]
     assert repo.private and set(files) == {"Tiny-Llama-F32.gguf", "README.md", "LICENSE"}
@@ -229,6 +230,8 @@ def test_from_the_hub_and_back(hubserve: Program, server: HubServer) -> None:
 
     (hubserve.folder / "notes.txt").write_text("secret")
     assert hubserve("push", ".", "owner/Again", "--public") == 0
+    # No bar where nobody watches.
+    assert hubserve.err == f"Sending Tiny-Llama-F32.gguf, {size_text(size)}\n"
     assert set(server.repos["owner/Again"].revisions["main"]) == {"Tiny-Llama-F32.gguf"}
     assert "is public, and the model was to be private" in hubserve.refused(
         "push", ".", "owner/Again"
