@@ -1,6 +1,7 @@
 """A checkpoint that is named to be served, from the folder to the answer."""
 
 import json
+import random
 import shutil
 import signal
 import socket
@@ -126,6 +127,64 @@ def test_the_server_answers_meanwhile_and_a_kill_leaves_nothing_broken(
     until_ready(again)
     (export,) = whole(cache)
     assert sorted(path.name for path in export.iterdir()) == ["Tiny-Llama-Q8_0.gguf", "export.json"]
+
+
+@pytest.mark.parametrize("kind", ["q8_0", "q4_k_m"])
+def test_an_export_that_is_killed_ends_the_start_and_leaves_nothing_broken(
+    starting: ExitStack, folder: Path, cache: Path, kind: str
+) -> None:
+    options = ("--export-type", kind)
+    chance = random.Random(kind)
+    # From what it takes undisturbed, so that all of it is met.
+    first = start(starting, folder, cache, *options)
+    begun, child = time.monotonic(), exporter(first)
+    child.wait(SAFETY)
+    took = time.monotonic() - begun
+    until_ready(first)
+    first.end(signal.SIGTERM)
+    killed = 0
+    for part in range(4):
+        shutil.rmtree(cache)
+        server = start(starting, folder, cache, *options)
+        child = exporter(server)
+        time.sleep(took * (part + chance.random()) / 4)
+        if not child.is_running():
+            until_ready(server)
+            server.end(signal.SIGTERM)
+            continue
+        children = child.children(recursive=True)
+        child.kill()
+        code, _, said = server.end()
+        if code != 2:
+            # All was said and done.
+            assert whole(cache)
+            continue
+        killed += 1
+        last = said.splitlines()[-1]
+        assert last.startswith("hubserve: 'Tiny-Llama' cannot be exported: Exporting Tiny-Llama ")
+        assert "failed: its process was killed, most likely for want of memory" in last
+        assert "Traceback" not in said and not whole(cache)
+        _, alive = psutil.wait_procs(children, timeout=SAFETY)
+        assert not alive
+    assert killed
+    again = start(starting, folder, cache, *options)
+    until_ready(again)
+    (export,) = whole(cache)
+    name = f"Tiny-Llama-{kind.upper()}.gguf"
+    assert sorted(path.name for path in export.iterdir()) == [name, "export.json"]
+    assert list(cache.glob("exports/*/")) == [export]
+
+
+def exporter(server: Served) -> psutil.Process:
+    """The process that makes the export, once there is one."""
+    end = time.monotonic() + SAFETY
+    while time.monotonic() < end and server.process.poll() is None:
+        for child in psutil.Process(server.process.pid).children(recursive=True):
+            with suppress(psutil.Error):
+                if "exporting" in child.cmdline():
+                    return child
+        time.sleep(0.005)
+    return pytest.fail(f"it is not exporting: {server.process.poll()}")
 
 
 def until_exporting(server: Served, url: str) -> dict[str, Any]:
