@@ -9,6 +9,7 @@ tells; what decides is how long steps of the same size took just before.
 import time
 from collections.abc import Callable
 
+from hubserve_engine.idle_time import idle_time
 from hubserve_engine.run_delay import run_delay
 
 _SLOW = 1.7
@@ -31,14 +32,18 @@ _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 """Seconds until more threads are tried again. Each trial that is of no use doubles them."""
 _PAUSE = 2.0
 """Seconds between trials of fewer threads."""
+_FREE = 0.5
+"""So much of a core must have been idle for each thread more. To try without costs a step that may
+take seconds: up to 7.6 were seen on two cores at a load of 3.5."""
 
 
 class Crew:
     """Threads for the next step: `most`, and fewer while others use the processor.
 
     When steps are slow, half as many threads are tried, and kept if they are quicker. After a
-    while, twice as many are tried, and kept if they are quicker; the while gets longer each time
-    they are not. Steps are compared with steps of nearly the same number of tokens only.
+    while, if cores are idle, twice as many are tried, and kept if they are quicker; the while gets
+    longer each time they are not. Steps are compared with steps of nearly the same number of tokens
+    only.
     """
 
     def __init__(
@@ -47,11 +52,15 @@ class Crew:
         *,
         clock: Callable[[], float] = time.monotonic,
         waited: Callable[[], float | None] = run_delay,
+        idle: Callable[[], float | None] = idle_time,
     ) -> None:
-        """`waited`: see `run_delay`."""
+        """`waited`: see `run_delay`. `idle`: see `idle_time`."""
         self._most = most
         self._clock = clock
         self._waited = waited
+        self._idle = idle
+        self._idle_before: float | None = None
+        self._looked = 0.0
         self._waited_before: float | None = None
         self._least: dict[int, float] = {}
         self._usual: dict[tuple[int, int], float] = {}
@@ -77,7 +86,9 @@ class Crew:
         if self._is_slow(size, each, seconds) and self.threads > 1 and now >= self._fewer_from:
             self._try(self.threads // 2)
         elif self.threads < self._most and now >= self._more_from:
-            self._try(min(2 * self.threads, self._most))
+            more = min(2 * self.threads, self._most)
+            if self._are_free(more - self.threads, now):
+                self._try(more)
         return self.threads
 
     def _is_slow(self, size: int, each: float, seconds: float) -> bool:
@@ -107,6 +118,21 @@ class Crew:
         if before is None or after is None:
             return True
         return after - before > _HELD_UP * self._slow_seconds
+
+    def _are_free(self, cores: int, now: float) -> bool:
+        """Whether so many cores seem to wait for work, as far as the system tells; if not, it is
+        looked again after a while."""
+        before, after = self._idle_before, self._idle()
+        if before is None or after is None:
+            return True
+        if after - before >= _FREE * cores * (now - self._looked):
+            return True
+        self._look(now, after)
+        self._more_from = now + _FIRST_WAIT
+        return False
+
+    def _look(self, now: float, idle: float | None) -> None:
+        self._looked, self._idle_before = now, idle
 
     def _try(self, threads: int) -> None:
         self._before, self.threads = self.threads, threads
@@ -147,6 +173,7 @@ class Crew:
         """A trial is over: steps run on `threads`, and more and fewer are tried again after these
         seconds at the earliest."""
         now = self._clock()
+        self._look(now, self._idle())
         self.threads, self._before = threads, None
         self._more_from, self._fewer_from = now + pauses[0], now + pauses[1]
 

@@ -26,8 +26,12 @@ class Machine:
         self._turn = turn
         self._numbers = random.Random(seed)
         self._waited = 0.0
+        self._idle = 0.0
         self.crew = Crew(
-            cores, clock=lambda: self.now, waited=lambda: self._waited if tells else None
+            cores,
+            clock=lambda: self.now,
+            waited=lambda: self._waited if tells else None,
+            idle=lambda: self._idle if tells else None,
         )
         self.changes: list[float] = []
 
@@ -43,6 +47,7 @@ class Machine:
         self.now += seconds
         # A neighbour has its share of a core; and what serves a stream takes one now and then.
         self._waited += seconds * (0.5 * max(crowded, 0) + 0.1)
+        self._idle += seconds * max(0.9 * self.cores - threads - self.neighbours, 0)
         if self.crew.observe(tokens, seconds) != threads:
             self.changes.append(self.now)
         return seconds
@@ -90,6 +95,21 @@ def test_a_short_visit_is_over_within_seconds() -> None:
     assert machine.crew.threads == 1
     machine.neighbours = 0
     machine.run(6)
+    assert machine.crew.threads == 2
+
+
+def test_where_no_core_is_free_no_more_threads_are_tried() -> None:
+    """Each trial costs a step that stands still until the neighbours let it go on."""
+    machine = Machine(2)
+    machine.run(10)
+    machine.neighbours = 2
+    machine.run(10)
+    assert machine.crew.threads == 1
+    machine.changes.clear()
+    machine.run(300)
+    assert machine.changes == []
+    machine.neighbours = 0
+    machine.run(5)
     assert machine.crew.threads == 2
 
 
