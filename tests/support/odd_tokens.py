@@ -35,7 +35,17 @@ _ODD = (
     "12",
     ", ",
 )
-_CONTROL = ("<think>", "</think>", "<|im_end|>", "<tool_call>", "<|channel|>", "<|message|>")
+_CONTROL = (
+    "<think>",
+    "</think>",
+    "<|im_end|>",
+    "<tool_call>",
+    "<|channel|>",
+    "<|message|>",
+    '<|"|>',
+    "<escape>",
+    "]<]minimax[>[",
+)
 _END = 256 + len(_ODD) + _CONTROL.index("<|im_end|>")
 SHOWN = frozenset(range(256 + len(_ODD), 256 + len(_ODD) + len(_CONTROL))) - {_END}
 

@@ -5,11 +5,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hubserve_engine.constraints import values
 from hubserve_engine.constraints.grammar import Grammar, literal
+from hubserve_engine.constraints.notation import Notation
 from hubserve_engine.constraints.tagged import holds, tagged
 from hubserve_engine.tool_formats import GENERIC, ToolFormat
 from hubserve_engine.tool_formats.layout import (
-    JsonArguments,
+    Arguments,
     JsonBody,
     Layout,
     NamedBody,
@@ -41,15 +43,17 @@ def writable(format: ToolFormat, tools: Sequence[Tool] = ()) -> Layout:
     """The layout in which calls, and the arguments of these tools, can be held to: that of the
     format, or the common one."""
     layout = format.layouts[0]
+    notation = Notation.of(layout.body.arguments)
     match layout.body:
+        case NamedBody() if notation is not None:
+            held = all(values.holds(notation, each.parameters) for each in tools)
+            return layout if held else GENERIC.layouts[0]
         case NamedBody(arguments=TaggedArguments()) if not all(
             holds(each.parameters) for each in tools
         ):
             return GENERIC.layouts[0]
-        case JsonBody() | NamedBody(arguments=JsonArguments('"') | TaggedArguments()):
-            return layout
         case _:
-            return GENERIC.layouts[0]
+            return layout
 
 
 def row(
@@ -112,13 +116,19 @@ def _call(grammar: Grammar, layout: Layout, tool: Tool) -> tuple[str, str, str]:
         case JsonBody(key, arguments, leading, trailing):
             before += f'{{{leading}"{key}": {name}, "{arguments}": '
             inside, after = grammar.json(tool.parameters), f"{trailing}}}"
-        case NamedBody(middle, TaggedArguments() as arguments, end):
+        case NamedBody(middle, arguments, end):
             before += tool.name + middle
-            inside, after = tagged(grammar, arguments, tool.parameters), end
-        case NamedBody(middle, _, end):
-            before += tool.name + middle
-            inside, after = grammar.json(tool.parameters), end
+            inside, after = _arguments(grammar, arguments, tool.parameters), end
     return before.replace("{name}", tool.name), inside, after.replace("{name}", tool.name)
+
+
+def _arguments(grammar: Grammar, arguments: Arguments, schema: dict[str, Any]) -> str:
+    if isinstance(arguments, TaggedArguments):
+        return tagged(grammar, arguments, schema)
+    notation = Notation.of(arguments)
+    if notation is None:
+        return grammar.json(schema)
+    return values.Values(grammar, notation, schema).arguments()
 
 
 def _text(text: str) -> str:

@@ -27,10 +27,17 @@ class Grammar:
 
     def rule(self, body: str, *, attribute: str = "") -> str:
         """The name of a new rule; `attribute` is such as `[lazy]`."""
-        name = f"r{self._names}"
-        self._names += 1
+        name = self.reserved()
         self.rules.append(f"{name}{attribute}: {body}")
         return name
+
+    def reserved(self) -> str:
+        """The name of a rule that follows by `define`, for one that leads to itself."""
+        self._names += 1
+        return f"r{self._names - 1}"
+
+    def define(self, name: str, body: str) -> None:
+        self.rules.append(f"{name}: {body}")
 
     def terminal(self, body: str) -> str:
         """The name of something that is read as one, and so holds no rules."""

@@ -77,7 +77,8 @@ class _Value:
         keys = {child.key for child in self._children}
         if "array" in types or (len(self._children) > 1 and keys == {"item"}):
             return "[" + ", ".join(child.json() for child in self._children) + "]"
-        if self._children or (types == frozenset(("object",)) and not self.text.strip()):
+        empty = "object" in types and "string" not in types and not self.text.strip()
+        if self._children or empty:
             members = (f"{compact(child.key)}: {child.json()}" for child in self._children)
             return "{" + ", ".join(members) + "}"
         return value_text(self.text, self._shape)
