@@ -71,6 +71,17 @@ def test_it_goes_on_when_it_may(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     )
     assert told == [("may", 0), ("at", 0), ("may", 1), ("at", 1), ("may", 2), ("at", 2)]
 
+    # It reads the clock, which both have, only when it may.
+    task(monkeypatch, tmp_path, "report.wait_for_leave(0)\nreturn {'at': time.monotonic()}")
+    allowed: list[float] = []
+
+    def allow(_: int) -> None:
+        time.sleep(0.2)
+        allowed.append(time.monotonic())
+
+    answer = call("stub", {}, doing="thinking", allow=allow)  # type: ignore[arg-type]
+    assert float(str(answer["at"])) >= allowed[0]
+
     def refuse(pid: int) -> None:
         raise ExportError(f"There is no room for {pid}.")
 
