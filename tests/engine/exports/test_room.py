@@ -103,6 +103,8 @@ def test_what_others_make_now_counts_with_all_that_it_will_take(
 
 def test_what_is_made_is_not_claimed_any_more(cache: Cache) -> None:
     assert cache.make_room(cache.size) == [A, B, C]
+    with cache.store.alone(NEW, waiting=lambda: pytest.fail("nobody else is there")):
+        assert [size for size, _ in cache.store.claims(but="")] == [cache.size]
     path = write_gguf(cache.store.path / NEW / "m.gguf")
     cache.store.add(Export(NEW, "o/m", "q8_0", path.name, path.stat().st_size))
     assert [path.name for path in (cache.store.path / NEW).glob("*claim*")] == []
