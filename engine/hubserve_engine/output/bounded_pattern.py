@@ -5,8 +5,12 @@ many steps one can take at most is counted first, from its text and the length o
 on. What Python does not know, or reads otherwise than JavaScript by a shade, is let pass.
 """
 
+import logging
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+
+logger = logging.getLogger(__name__)
 
 MOST = 500_000
 """Steps. Python takes some fifty million a second."""
@@ -38,13 +42,20 @@ def steps(pattern: str, text: str) -> int:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Whether it is found in a text; True where that cannot be told in `MOST` steps."""
+    """Whether it is found in a text; True where that cannot be told in `MOST` steps, which the log
+    says once of each pattern."""
     if steps(pattern, text) > MOST:
+        _say(pattern)
         return True
     try:
         return re.search(pattern, text) is not None
     except (re.error, OverflowError, RecursionError):
         return True
+
+
+@lru_cache(256)
+def _say(pattern: str) -> None:
+    logger.warning("texts are not held to a pattern that could take too long: %.100r", pattern)
 
 
 class _Counting:

@@ -1,12 +1,15 @@
 """Whether the arguments of a call fit the schema of its tool, in bounded time."""
 
 import json
+import logging
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from hubserve_engine.json_schema import written
-from hubserve_engine.output.bounded_pattern import found, steps
+from hubserve_engine.output.bounded_pattern import MOST, found, steps
+
+logger = logging.getLogger(__name__)
 
 _STRICT = (
     "pattern",
@@ -54,6 +57,9 @@ class Fit:
                 return None
             place = "".join(f"/{step}" for step in error.absolute_path)
             return f"{error.validator or 'false'!r} at {place!r}"
+        except _TooLong:
+            _say(json.dumps(self._schema))
+            return None
         except Exception:  # a schema may be wrong in any way, endless, and refer to anything
             return None
 
@@ -109,7 +115,10 @@ class Fit:
             raise _TooLong
 
     def _found(self, pattern: str, text: str) -> bool:
-        self._look(steps(pattern, text) // _STEPS_A_LOOK)
+        count = steps(pattern, text)
+        # One that is not tried costs no more than that it was counted.
+        spent = len(pattern) // _VALUES_A_LOOK if count > MOST else count // _STEPS_A_LOOK
+        self._look(spent)
         return found(pattern, text)
 
     def _pattern(self, validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[Any]:
@@ -143,6 +152,12 @@ class Fit:
             self._look(len(instance) // _VALUES_A_LOOK)
             if len({written(each) for each in instance}) < len(instance):
                 yield _error("an item comes twice")
+
+
+@lru_cache(256)
+def _say(schema: str) -> None:
+    """Once for each schema."""
+    logger.warning("arguments are not held to all of a schema that takes too long: %.100s", schema)
 
 
 def _error(message: str) -> Exception:

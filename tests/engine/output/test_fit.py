@@ -90,3 +90,15 @@ def test_a_look_ends_whatever_the_schema() -> None:
     assert Fit({"properties": {"a": slow}}).misfit({"a": ["a" * 300 + "1"] * 100_000}) is None
     listed = {"items": {"enum": [f"value {n}" for n in range(10_000)]}}
     assert Fit({"properties": {"a": listed}}).misfit({"a": ["value 9999"] * 100_000}) is None
+
+
+def test_a_pattern_that_could_take_too_long_is_let_pass_alone_and_the_log_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    slow = {"type": "string", "pattern": "^(b|(a+)+)$"}
+    for _ in range(2):
+        fit = Fit({"properties": {"a": slow, "b": {"type": "integer"}}})
+        assert fit.misfit({"a": "a" * 60 + "!", "b": 1}) is None
+        assert fit.misfit({"a": "a" * 60 + "!", "b": "x"}) == "'type' at '/b'"
+    (line,) = caplog.messages
+    assert slow["pattern"] in line
