@@ -23,7 +23,7 @@ pytestmark = pytest.mark.model
 
 PROMPT = "The lighthouse stood at the end of the harbour, and every evening"
 WRITTEN = 64
-READ = 512
+READ = 1024
 LICENSE = Path(__file__).parents[2] / "LICENSE"
 
 Logits = NDArray[np.float32]
