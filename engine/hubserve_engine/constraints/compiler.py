@@ -9,10 +9,10 @@ from collections.abc import Collection
 
 from hubserve_engine.backends.base import Backend
 from hubserve_engine.constraints.guide import GrammarGuide
-from hubserve_engine.constraints.library import Matcher, Tokenizer
+from hubserve_engine.constraints.library import Matcher
 from hubserve_engine.constraints.limits import LEXER_STATES
 from hubserve_engine.constraints.probe import one_line
-from hubserve_engine.constraints.vocabulary import tokenizer
+from hubserve_engine.constraints.vocabulary import Vocabulary, vocabulary
 from hubserve_engine.errors import InvalidRequest
 
 _KEPT = 16
@@ -24,12 +24,14 @@ class Compiler:
     def __init__(self, backend: Backend, shown: Collection[int]) -> None:
         self._backend = backend
         self._shown = shown
-        self._tokenizer: Tokenizer | None = None
+        self._vocabulary: Vocabulary | None = None
         self._matchers: OrderedDict[str, Matcher] = OrderedDict()
 
-    def guide(self, source: str, *, param: str) -> GrammarGuide:
-        """A guide at the start of a grammar. Raises InvalidRequest with llguidance's words."""
-        return GrammarGuide(self._matcher(source, param).copy())
+    def guide(self, source: str, *, param: str, any_digits: bool = False) -> GrammarGuide:
+        """A guide at the start of a grammar. With `any_digits` they may come for as long as it
+        says, see `Digits`. Raises InvalidRequest with llguidance's words."""
+        matcher, digits = self._matcher(source, param).copy(), self._known_vocabulary().digits
+        return GrammarGuide(matcher, None if any_digits else digits)
 
     def knows(self, source: str) -> bool:
         """Whether it has been compiled, and is kept."""
@@ -40,9 +42,8 @@ class Compiler:
         if known is not None:
             self._matchers.move_to_end(source)
             return known
-        if self._tokenizer is None:
-            self._tokenizer = tokenizer(self._backend, self._shown)
-        matcher = Matcher(self._tokenizer, source, lexer_states=LEXER_STATES)
+        tokenizer = self._known_vocabulary().tokenizer
+        matcher = Matcher(tokenizer, source, lexer_states=LEXER_STATES)
         # A grammar of which nothing can come, such as one that is only itself, shows here.
         matcher.mask()
         if (error := matcher.error) is not None:
@@ -51,6 +52,11 @@ class Compiler:
         while len(self._matchers) > _KEPT:
             self._matchers.popitem(last=False)
         return matcher
+
+    def _known_vocabulary(self) -> Vocabulary:
+        if self._vocabulary is None:
+            self._vocabulary = vocabulary(self._backend, self._shown)
+        return self._vocabulary
 
 
 def refusal(error: str, *, param: str) -> InvalidRequest:

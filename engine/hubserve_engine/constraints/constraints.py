@@ -41,7 +41,10 @@ class Constraints:
         param = constraint.param if constraint is not None else "tools"
         if constraint is not None and not self._compiler.knows(grammar):
             _tried(constraint)
-        return [self._compiler.guide(grammar, param=param) for _ in range(request.n)]
+        own = constraint is not None and constraint.kind not in ("json_object", "json_schema")
+        return [
+            self._compiler.guide(grammar, param=param, any_digits=own) for _ in range(request.n)
+        ]
 
 
 def _tried(constraint: Constraint) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hubserve_engine.constraints.digits import MOST, Digits
 from hubserve_engine.constraints.library import Matcher
 
 
@@ -9,18 +10,26 @@ class GrammarGuide:
     """Follows a matcher, which is its own.
 
     llguidance allows the end of the answer once something has gone wrong; here nothing may come
-    then, so that no half answer passes for a whole one.
+    then, so that no half answer passes for a whole one. With `digits` its numbers come to an end.
     """
 
-    def __init__(self, matcher: Matcher) -> None:
+    def __init__(self, matcher: Matcher, digits: Digits | None = None) -> None:
         self._matcher = matcher
+        self._digits = digits
+        self._row = 0
         self.error: str | None = None
 
     def mask(self) -> bytes:
         mask = self._matcher.mask()
-        return bytes(len(mask)) if self._failed() else mask
+        if self._failed():
+            return bytes(len(mask))
+        if self._digits is not None and self._row >= MOST:
+            return self._digits.without(mask)
+        return mask
 
     def accept(self, token: int) -> None:
+        if self._digits is not None:
+            self._row = self._digits.row(self._row, token)
         self._matcher.consume(token)
         self._failed()
 

@@ -13,6 +13,7 @@ from tests.support.odd_tokens import SHOWN, OddTokens, allowed, plain, wander
 from hubserve_engine.channels import ChannelSplitter
 from hubserve_engine.constraints.calls import writable
 from hubserve_engine.constraints.constraints import Constraints
+from hubserve_engine.constraints.digits import MOST
 from hubserve_engine.constraints.guide import GrammarGuide
 from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.profiles import PLAIN, Profile, choose
@@ -230,6 +231,40 @@ def test_nothing_may_come_once_something_went_wrong() -> None:
     held.accept(ord("x"))
     assert held.error is not None and "\n" not in held.error
     assert allowed(held) == [] and held.forced() == [] and not held.done
+
+
+@pytest.mark.parametrize(
+    ("schema", "digits", "after"),
+    [
+        ({"type": "integer"}, "1" * MOST, b""),
+        ({"type": "number"}, "-" + "12" * (MOST // 2), b".eE"),
+        ({"type": "number"}, "0." + "0" * MOST, b"eE"),
+        ({"type": ["number", "string"]}, "1e-" + "12" * (MOST // 2), b""),
+        ({"items": {"type": "integer"}, "minItems": 2}, "[" + "1" * MOST, b","),
+        ({"const": 10**MOST}, "1" + "0" * (MOST - 1), b"0"),
+        ({"type": "string", "pattern": f"^[0-9]{{{2 * MOST}}}$"}, '"' + "1" * MOST, b"0123456789"),
+        ({"type": "string", "pattern": "^[0-9]+$"}, '"' + "1" * MOST, b'0123456789"'),
+    ],
+)
+def test_a_number_comes_to_an_end_and_digits_in_a_text_go_on(
+    schema: dict[str, Any], digits: str, after: bytes
+) -> None:
+    held = guide(Constraint("json_schema", schema), THINK, text="<think>", thinking_open=True)
+    for token in MODEL.tokenize(
+        f"1{'0' * MOST}1</think>{digits}", add_special=False, parse_special=True
+    ):
+        assert token in allowed(held)
+        held.accept(token)
+    bytes_ = {token for token in allowed(held) if token < 256}
+    assert bytes_ == set(after)
+
+
+@pytest.mark.parametrize(("kind", "value"), [("regex", "[0-9]+"), ("gbnf", "root ::= [0-9]+")])
+def test_a_grammar_of_the_clients_has_as_many_digits_as_it_says(kind: Any, value: str) -> None:
+    held = guide(Constraint(kind, value))
+    for _ in range(3 * MOST):
+        assert ord("7") in allowed(held)
+        held.accept(ord("7"))
 
 
 WEATHER = {
