@@ -81,10 +81,17 @@ class Keeper:
         for holding in holdings:
             if excess <= 0 or (beside and time.perf_counter() > end):
                 return
-            if holding.slot is not None and self._can_leave(holding, holding.slot, beside=beside):
-                self.cache.drop(holding)
-                self._backend.remove(holding.slot)
+            if self._leave(holding, beside=beside):
                 excess -= holding.length
+
+    def _leave(self, holding: Holding, *, beside: bool) -> bool:
+        """Empty the slot of what is kept, if nothing is lost by that."""
+        slot = holding.slot
+        if slot is None or not self._can_leave(holding, slot, beside=beside):
+            return False
+        self.cache.drop(holding)
+        self._backend.remove(slot)
+        return True
 
     def _can_leave(self, holding: Holding, slot: int, *, beside: bool) -> bool:
         """Whether there is a copy of all that is worth one; it is made if that costs no other."""
@@ -144,7 +151,8 @@ class Keeper:
             return
         if not beside and self._holds_up(self._size(holding), beside=True):
             self._write(self._disk, holding, beside=False)
-        self._noted.append(sequence)
+        else:
+            self._noted.append(sequence)
 
     def marked(self, sequence: Sequence, *, beside: bool) -> None:
         """Its slot was marked, and holds what is to go to the disk. Where it cannot be cut after it
@@ -168,17 +176,23 @@ class Keeper:
         self._copied = False
 
     def tidy(self) -> bool:
-        """While nothing runs: copy one prefix more to the disk. False: there is nothing to do."""
+        """While nothing runs: copy one prefix more to the disk, or prepare for that. False: there
+        is nothing that can be done now."""
         if self._disk is None:
             return False
         self._disk.forget()
         self._disk.take_in()
         for holding in (*self.cache.holdings("kept"), *self.cache.holdings("host")):
-            if self._is_due(self._disk, holding):
-                if self._disk.full:
-                    self._disk.wait()
-                else:
-                    self._write(self._disk, holding, beside=False)
+            if not self._is_due(self._disk, holding):
+                continue
+            if self._disk.full:
+                self._disk.wait()
+                return True
+            if self._needs_slot(holding) and not self.cache.has_empty:
+                done = any(self._leave(h, beside=False) for h in self.cache.by_value("kept"))
+            else:
+                done = self._write(self._disk, holding, beside=False)
+            if done:
                 return True
         return False
 
@@ -187,17 +201,20 @@ class Keeper:
         if self._disk is not None:
             self._disk.flush(seconds)
 
-    def _write(self, disk: Disk, holding: Holding, *, beside: bool) -> None:
+    def _write(self, disk: Disk, holding: Holding, *, beside: bool) -> bool:
+        """Hand a copy to the disk, if it is due, and can be had now."""
         if not self._is_due(disk, holding) or disk.full:
-            return
+            return False
         if self._holds_up(self._size(holding), beside=beside):
-            return
-        holding.offered = holding.length
+            return False
         tokens = holding.tokens_held[: self._length(holding)]
         slot = holding.slot
         state = holding.state if slot is None else self._copy(holding, slot, len(tokens))
-        if state is not None:
-            disk.write(tokens, state)
+        if state is None:
+            return False
+        holding.offered = holding.length
+        disk.write(tokens, state)
+        return True
 
     def _size(self, holding: Holding) -> int:
         """The bytes that would have to be copied; 0 for what is a copy."""
@@ -207,9 +224,14 @@ class Keeper:
         """Whether it is to be copied to the disk, and was not given to it as it is now."""
         return holding.offered != holding.length and disk.wants(holding, self._length(holding))
 
+    def _needs_slot(self, holding: Holding) -> bool:
+        """Whether it has to be copied to an empty slot first, and cut there."""
+        return self._length(holding) < holding.length
+
     def _copy(self, holding: Holding, slot: int, length: int) -> bytes | None:
-        """The state after the first `length` tokens of a slot, which stays as it is."""
-        if length == holding.length:
+        """The state after the first `length` tokens of a slot, which stays as it is. None: there is
+        no slot or no memory for that."""
+        if not self._needs_slot(holding):
             return self._save(slot)
         taken = self.cache.take_slot() if self.cache.has_empty else None
         if taken is None:

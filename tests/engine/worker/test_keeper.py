@@ -63,6 +63,14 @@ def files(bench: Bench, store: Store) -> list[int]:
     return seen
 
 
+def written(keeper: Keeper, store: Store) -> int:
+    """How many files there are once there is nothing more to do."""
+    while keeper.tidy():
+        pass
+    keeper.flush(10)
+    return len(store().entries())
+
+
 def test_a_conversation_that_lost_its_slot_goes_on_from_memory(backend: Backend) -> None:
     bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, memory=LARGE))
     answer, _, tier = ask(bench, chat(LONG))
@@ -130,10 +138,7 @@ def test_a_conversation_that_grows_is_one_file_where_it_can_be_cut(
         answer, _, _ = ask(bench, chat(*words))
         keeper.flush(10)
         words += [answer, LONG]
-    while keeper.tidy():
-        pass
-    keeper.flush(10)
-    assert len(store().entries()) == (1 if backend.capabilities.restore_truncates else 2)
+    assert written(keeper, store) == (1 if backend.capabilities.restore_truncates else 2)
 
 
 def test_what_is_short_or_private_is_not_written(backend: Backend, store: Store) -> None:
@@ -225,10 +230,47 @@ def test_a_copy_too_slow_for_a_running_stream_is_left_for_later(
     bench.on_step = look
     bench.run()
     assert not any(seen)
-    while keeper.tidy():
-        pass
-    keeper.flush(10)
-    assert len(store().entries()) == 1
+    assert written(keeper, store) == 1
+
+
+def put_off(bench: Bench) -> None:
+    """A long prompt is read, and its copy put off for a stream, which leaves an empty slot."""
+    endless = Request("x", sampling=GREEDY_TO_THE_END, max_tokens=4000, cache_prompt=False)
+    stream = bench.submit(endless)
+    later = bench.prepare(chat(LONG))
+
+    def look(step: Step) -> None:
+        if len(bench.steps) == 1:
+            bench.take(later)
+        if any(isinstance(i.event, Completed) and i.id == later.id for i in step.items):
+            bench.forget(stream)
+
+    bench.on_step = look
+    bench.run()
+    bench.on_step = lambda _step: None
+
+
+def test_a_copy_that_was_put_off_finds_a_slot_among_those_that_are_kept(
+    backend: Backend, store: Store
+) -> None:
+    """The copy of a state that cannot be cut needs a slot of its own."""
+    keeper = Keeper(backend, max_gap=0.0, kept=MUCH, store=store())
+    bench = Bench(backend, keeper=keeper)
+    put_off(bench)
+    ask(bench, chat("short"))
+    assert written(keeper, store) == 1
+
+
+def test_a_copy_that_found_no_slot_is_made_once_there_is_one(
+    backend: Backend, store: Store
+) -> None:
+    keeper = Keeper(backend, max_gap=0.0, kept=MUCH, store=store())
+    bench = Bench(backend, keeper=keeper)
+    put_off(bench)
+    ask(bench, chat("what would be lost with its slot " * 6))
+    written(keeper, store)
+    ask(bench, Request("takes that", sampling=GREEDY, max_tokens=2, cache_prompt=False))
+    assert written(keeper, store) == 1
 
 
 def test_what_is_kept_gives_way_to_what_comes_back(backend: Backend) -> None:
