@@ -85,5 +85,4 @@ def _joined(deltas: list[Delta]) -> list[Delta]:
     """The last two as one, if they are on one channel."""
     if len(deltas) < 2 or deltas[-2].channel != deltas[-1].channel:
         return deltas
-    first, second = deltas[-2:]
-    return [*deltas[:-2], replace(first, text=first.text + second.text)]
+    return [*deltas[:-2], deltas[-2].followed_by(deltas[-1])]

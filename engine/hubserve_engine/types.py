@@ -213,6 +213,10 @@ class Delta:
     text: str
     logprobs: tuple[TokenLogprob, ...] = ()
 
+    def followed_by(self, more: "Delta") -> "Delta":
+        """Both as one; `more` is of the same choice, on the same channel."""
+        return replace(self, text=self.text + more.text, logprobs=self.logprobs + more.logprobs)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:

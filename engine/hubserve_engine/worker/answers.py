@@ -1,7 +1,6 @@
 """Requests while they are written: sampled tokens in, events out, and the end of each."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from hubserve_engine.backends.base import Backend, Sampled
 from hubserve_engine.errors import EngineError
@@ -158,7 +157,7 @@ class Answers:
                 self._growing[generation.id, delta.index] = len(self._events)
                 self._events.append(Item.of(generation.id, delta))
             else:
-                self._events[place] = Item.of(generation.id, _joined(last, delta))
+                self._events[place] = Item.of(generation.id, last.followed_by(delta))
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> None:
         """A choice is complete, and perhaps its request. A stop string is the better reason."""
@@ -198,8 +197,3 @@ class Answers:
             self._backend.remove(slot)
         del self._owners[sequence]
         sequence.sampler.close()
-
-
-def _joined(first: Delta, second: Delta) -> Delta:
-    """Text of one choice on one channel."""
-    return replace(first, text=first.text + second.text, logprobs=first.logprobs + second.logprobs)

@@ -84,8 +84,7 @@ def seen(events: list[Event]) -> list[Any]:
             case Completed(), _:
                 told.append(event.usage)
             case Delta(index, channel), Delta(same, alike) if (index, channel) == (same, alike):
-                probabilities = last.logprobs + event.logprobs
-                told[-1] = Delta(index, channel, last.text + event.text, probabilities)
+                told[-1] = last.followed_by(event)
             case _:
                 told.append(event)
     return told
