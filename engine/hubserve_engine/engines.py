@@ -43,7 +43,7 @@ def find(config: EngineConfig, report: Progress, share: Share) -> tuple[Resolved
     if config.engine == "transformers":
         _check_installed()
         return _in_transformers(config, _for_transformers(config.model.model, report), "--engine")
-    catalog = Catalog(export=partial(_export, config, share))
+    catalog = Catalog(export=partial(_export, config, share), export_type=config.export_type)
     try:
         model = catalog.resolve(config.model.model, progress=report)
     except _NoExporter as found:
@@ -63,7 +63,8 @@ def _export(
     from hubserve_exporters.checkpoint import open_checkpoint
     from hubserve_exporters.errors import ExportError
 
-    if config.engine == "auto" and _installed():
+    # Whoever names a type wants a file of it.
+    if config.engine == "auto" and raw.wanted is None and _installed():
         with suppress(ExportError):  # which the export will tell
             architecture = open_checkpoint(raw.folder).architecture
             if architecture not in TABLE:
@@ -97,7 +98,7 @@ def _for_transformers(name: str, report: Progress) -> ResolvedModel:
 def _names_file(name: str) -> bool:
     """Whether a model's name means a GGUF file, or a quantization, rather than all of a place."""
     named = parse(name)
-    return not named.path.is_dir() if isinstance(named, LocalModel) else named.wanted is not None
+    return named.wanted is not None or (isinstance(named, LocalModel) and not named.path.is_dir())
 
 
 def _installed() -> bool:

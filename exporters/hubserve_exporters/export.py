@@ -54,7 +54,7 @@ def export_gguf(
     """
     if config.out_path.suffix != ".gguf":
         raise ExportError(f"{config.out_path} has to end in .gguf.")
-    scheme = scheme_of(config)
+    scheme = scheme_of(config.dtype, config.importance)
     with opened(checkpoint, allow_pickle=config.allow_pickle) as source:
         plan = plan_export(source, unquantized(config))
         parts = parts_of(plan, unquantized(config))

@@ -28,7 +28,7 @@ def preview_export(
     checkpoint: str | os.PathLike[str] | Checkpoint, config: GGUFExportConfig
 ) -> Preview:
     """Of the same export. Raises ExportError for all that is refused before anything is written."""
-    scheme = scheme_of(config)
+    scheme = scheme_of(config.dtype, config.importance)
     config = unquantized(config)
     with opened(checkpoint, allow_pickle=config.allow_pickle) as source:
         plan = plan_export(source, config)

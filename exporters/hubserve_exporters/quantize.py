@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gguf import LlamaFileType
 
+from hubserve_exporters.encoding import ENCODED
 from hubserve_exporters.errors import ExportError
 from hubserve_exporters.export_config import GGUFExportConfig
 from hubserve_exporters.gguf.patch import set_uint32
@@ -61,6 +62,10 @@ SCHEMES = {
 `tensor_requires_imatrix` of llama.cpp's llama-quant.cpp, as llama-cpp-python 0.3.36 has it."""
 
 
+TYPE_NAMES = (AUTO, *(type_.name.lower() for type_ in ENCODED), *SCHEMES)
+"""All that `GGUFExportConfig.dtype` may be."""
+
+
 def quantize(
     sources: Sequence[Path],
     targets: Sequence[Path],
@@ -96,18 +101,18 @@ def quantize(
         raise
 
 
-def scheme_of(config: GGUFExportConfig) -> str | None:
+def scheme_of(dtype: str, importance: Path | None) -> str | None:
     """The scheme that is asked for, if it is one.
 
     Raises ExportError where it needs an importance matrix, or what is asked for has no use for it.
     """
-    scheme = config.dtype.lower()
+    scheme = dtype.lower()
     if scheme in SCHEMES:
-        check_scheme(scheme, config.importance)
+        check_scheme(scheme, importance)
         return scheme
-    if config.importance is not None:
+    if importance is not None:
         raise ExportError(
-            f"An importance matrix is of no use for {config.dtype}; choose a type such as q4_k_m."
+            f"An importance matrix is of no use for {dtype}; choose a type such as q4_k_m."
         )
     return None
 

@@ -38,8 +38,8 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="owner/repo:file.gguf, owner/repo:Q4_K_M, owner/repo, or a path to a GGUF file or"
-        " to the folder of a checkpoint.",
+        help="owner/repo:file.gguf, owner/repo:Q4_K_M, owner/repo, or a path to a GGUF file, to a"
+        " folder of them, or to the folder of a checkpoint, also with :Q4_K_M.",
         show_default=False,
     ),
 ]
@@ -263,7 +263,7 @@ def serve(
         typer.Option(
             metavar="TYPE",
             show_default="q8_0 up to 3 GB of weights, else q4_k_m",
-            help="What a checkpoint is exported to, to be served.",
+            help="What a checkpoint is exported to, to be served; owner/repo:TYPE does the same.",
         ),
     ] = ENGINE.export_type,
     export_disk: Annotated[

@@ -60,6 +60,22 @@ def test_what_no_exporter_knows_is_transformers(tmp_path: Path) -> None:
     assert choice.engine_reason == "no GGUF file can be made of GlmForCausalLM"
 
 
+@pytest.mark.parametrize("by_option", [True, False])
+def test_whoever_names_a_type_is_told_that_there_is_no_such_file(
+    tmp_path: Path, by_option: bool
+) -> None:
+    folder = make(tmp_path / "model", "glm")
+    asked = config(folder if by_option else f"{folder}:Q6_K", "auto")
+    asked = replace(asked, cache_dir=tmp_path, export_type="q6_k" if by_option else None)
+    with pytest.raises(ResolveError, match=r"'GlmForCausalLM' cannot be exported.*--engine transf"):
+        find(asked, silent, unheard)
+
+
+def test_a_type_is_nothing_to_transformers() -> None:
+    with pytest.raises(ResolveError, match="or name it without 'Q6_K' to run it as it is"):
+        find(config(f"{checkpoint('llama')}:Q6_K", "transformers"), silent, unheard)
+
+
 def test_without_the_extra_the_exporter_says_what_it_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,7 +82,8 @@ def test_a_folder_is_exported_once_and_answers(
     assert "Exporting Tiny-Llama to q8_0" in said
     assert len(whole(cache)) == 1
 
-    again = start(starting, folder, cache)
+    # By the type's name, too.
+    again = start(starting, f"{folder}:Q8_0", cache)
     until_ready(again)
     _, _, said = again.end(signal.SIGTERM)
     assert "Exporting" not in said

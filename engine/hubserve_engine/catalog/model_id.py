@@ -6,7 +6,10 @@ from pathlib import Path
 
 from hubserve_engine.errors import ResolveError
 
-FORMS = "a path to a .gguf file, 'owner/repo', 'owner/repo:file.gguf' or 'owner/repo:Q4_K_M'"
+FORMS = (
+    "a path to a .gguf file or to the folder of a checkpoint, 'owner/repo', 'owner/repo:file.gguf'"
+    " or 'owner/repo:Q4_K_M'"
+)
 """The forms of a model id, for messages."""
 
 _NAME = r"[A-Za-z0-9][\w.-]*"
@@ -17,17 +20,22 @@ _HUB = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A file or a folder on this machine. It need not be there."""
+    """A file or a folder on this machine. It need not be there.
+
+    `wanted` is what is meant of a folder, as of a repository.
+    """
 
     path: Path
+    wanted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HubModel:
     """A repository on the Hub.
 
-    `wanted` is the path of a file, which ends in .gguf, or a quantization such as "Q4_K_M"; None
-    leaves the choice to us. `revision` is a branch, a tag or a commit; None is the main branch.
+    `wanted` is the path of a file, which ends in .gguf, or a quantization such as "Q4_K_M", which a
+    file has or a checkpoint is exported to; None leaves the choice to us. `revision` is a branch, a
+    tag or a commit; None is the main branch.
     """
 
     repo: str
@@ -49,6 +57,9 @@ def parse(model: str) -> LocalModel | HubModel:
     if not text:
         raise ResolveError(f"The model's name is empty; name {FORMS}.", param="model")
     path = _path(text)
+    before, colon, wanted = text.rpartition(":")
+    if colon and not _exists(path) and _is_folder(_path(before)):
+        return LocalModel(_path(before), _wanted(text, before, wanted))
     if _exists(path) or text.startswith(("/", "./", "../", "~", "\\")):
         return LocalModel(path)
     match = _HUB.fullmatch(text)
@@ -60,13 +71,17 @@ def parse(model: str) -> LocalModel | HubModel:
     if text.lower().endswith(".gguf") and revision is None and wanted is None:
         # Far more often a path with a slip in it than a repository that is called so.
         return LocalModel(path)
-    if wanted is not None and not wanted.strip("/ "):
+    return HubModel(repo, revision, None if wanted is None else _wanted(text, repo, wanted))
+
+
+def _wanted(text: str, place: str, wanted: str) -> str:
+    if not wanted.strip("/ "):
         raise ResolveError(
-            f"{model!r} ends in a colon; after it comes a file or a quantization, as in"
-            f" '{repo}:Q4_K_M'.",
+            f"{text!r} ends in a colon; after it comes a file or a quantization, as in"
+            f" '{place}:Q4_K_M'.",
             param="model",
         )
-    return HubModel(repo, revision, wanted.strip() if wanted else None)
+    return wanted.strip()
 
 
 def _path(text: str) -> Path:
@@ -86,3 +101,7 @@ def _exists(path: Path) -> bool:
     except (OSError, ValueError):
         # Too long for a file name, or a byte that none can hold.
         return False
+
+
+def _is_folder(path: Path) -> bool:
+    return _exists(path) and path.is_dir()

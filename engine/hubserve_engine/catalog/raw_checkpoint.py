@@ -23,8 +23,8 @@ _ANY_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
 class RawCheckpoint:
     """A checkpoint whose files are on this machine, in `folder`.
 
-    `id` and `aliases` are its names; `wanted` is the quantization that was named with it, such as
-    "Q4_K_M". `notices` are sentences to show.
+    `id` and `aliases` are its names; `wanted` is the type to export it to, such as "q4_k_m", if one
+    was named. `notices` are sentences to show.
     """
 
     id: str

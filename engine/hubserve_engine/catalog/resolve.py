@@ -6,14 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hubserve_engine.catalog.gguf_files import (
-    Candidate,
-    candidates,
-    describe,
-    pick,
-    quantization_of,
-)
+from hubserve_engine.catalog.export_type import export_type, servable
+from hubserve_engine.catalog.gguf_files import Candidate, candidates, describe, pick
 from hubserve_engine.catalog.gguf_model import GgufModel, read_model
+from hubserve_engine.catalog.local_files import (
+    choose_file,
+    choose_in_folder,
+    files_below,
+    local_checkpoint,
+)
 from hubserve_engine.catalog.model_id import HubModel, LocalModel, parse
 from hubserve_engine.catalog.raw_checkpoint import (
     CONFIG,
@@ -52,12 +53,19 @@ class ResolvedModel(GgufModel):
 class Catalog:
     """Finds models on this machine and on the Hub. It blocks: on the disk, and on the network.
 
-    A checkpoint becomes a model by `export`.
+    A checkpoint becomes a model by `export`: of the type that its name ends in, or of
+    `export_type`, as --export-type says it.
     """
 
-    def __init__(self, hub: "Hub | None" = None, export: Export | None = None) -> None:
+    def __init__(
+        self,
+        hub: "Hub | None" = None,
+        export: Export | None = None,
+        export_type: str | None = None,
+    ) -> None:
         self._given = hub
         self._export = export
+        self._export_type = export_type
 
     @cached_property
     def _hub(self) -> "Hub":
@@ -76,7 +84,7 @@ class Catalog:
         named = parse(model)
         report("resolving", f"Looking for {model}")
         if isinstance(named, LocalModel):
-            return self._resolve_local(model, named.path, report)
+            return self._resolve_local(model, named, report)
         return self._resolve_hub(model, named, report)
 
     def checkpoint(
@@ -90,8 +98,9 @@ class Catalog:
         named = parse(model)
         report("resolving", f"Looking for {model}")
         if isinstance(named, LocalModel):
-            return _local_checkpoint(model, named.path, pickles=pickles)
-        return self._fetch_checkpoint(model, self._hub.list(named), report, pickles=pickles)
+            return local_checkpoint(model, named.path, named.wanted, pickles=pickles)
+        listing = self._hub.list(named)
+        return self._fetch_checkpoint(model, listing, named.wanted, report, pickles=pickles)
 
     def outline(
         self,
@@ -115,12 +124,14 @@ class Catalog:
         place = fetch_outline(
             self._hub, listing, names, folder, lambda sentence: report("downloading", sentence)
         )
-        return _hub_checkpoint(model, listing, place)
+        return _hub_checkpoint(model, listing, place, named.wanted)
 
     def _resolve_hub(self, typed: str, named: HubModel, report: Progress) -> ResolvedModel:
         listing = self._hub.list(named)
-        if _means_checkpoint(listing):
-            return self._exported(self._fetch_checkpoint(typed, listing, report), report)
+        if _is_checkpoint_alone(listing.paths):
+            # Before gigabytes are fetched.
+            type_ = self._type(listing.paths, named.wanted, named.place)
+            return self._exported(self._fetch_checkpoint(typed, listing, type_, report), report)
         chosen = _choose(listing)
         paths = self._fetch(listing, chosen.files, report)
         aliases = [named.repo, typed]
@@ -128,16 +139,18 @@ class Catalog:
             aliases.append(f"{named.place}:{chosen.quantization}")
         return _resolved(f"{named.place}:{chosen.name}", aliases, paths, _notices(listing))
 
-    def _resolve_local(self, typed: str, path: Path, report: Progress) -> ResolvedModel:
+    def _resolve_local(self, typed: str, named: LocalModel, report: Progress) -> ResolvedModel:
+        path = named.path
         try:
             if path.is_dir():
-                files = _files_below(path)
-                if not candidates(files) and is_checkpoint(files):
-                    return self._exported(_local_checkpoint(typed, path), report)
-                folder, chosen = path, _choose_in_folder(path, files)
+                files = files_below(path)
+                if _is_checkpoint_alone(files):
+                    type_ = self._type(files, named.wanted, str(path))
+                    return self._exported(local_checkpoint(typed, path, type_), report)
+                folder, chosen = path, choose_in_folder(path, files, named.wanted)
             else:
                 folder = path.parent
-                chosen = _choose_file(path)
+                chosen = choose_file(path)
         except OSError as error:
             raise ResolveError(
                 f"{str(path)!r} cannot be read: {error.strerror}.", param="model"
@@ -145,13 +158,35 @@ class Catalog:
         paths = tuple((folder / name).absolute() for name in chosen.files)
         return _resolved(chosen.name.rsplit("/", 1)[-1], [typed], paths)
 
+    def _type(self, files: Sequence[str], wanted: str | None, place: str) -> str | None:
+        """What the checkpoint is to be exported to, if that was named."""
+        if wanted in files and is_weights(wanted or ""):
+            raise ResolveError(
+                f"'{place}:{wanted}' is a file of a checkpoint, which is served as a whole: name"
+                f" {place!r}.",
+                param="model",
+            )
+        if self._export is None:
+            alone = f", or name it without {wanted!r} to run it as it is" if wanted else ""
+            raise ResolveError(
+                f"{place!r} is a checkpoint; make a GGUF file of it with `hubserve export`{alone}.",
+                param="model",
+            )
+        return servable(export_type(place, wanted, self._export_type, "--export-type"))
+
     def _fetch_checkpoint(
-        self, typed: str, listing: "Listing", report: Progress, *, pickles: bool = False
+        self,
+        typed: str,
+        listing: "Listing",
+        wanted: str | None,
+        report: Progress,
+        *,
+        pickles: bool = False,
     ) -> RawCheckpoint:
         named = listing.model
         names = checkpoint_files(listing.paths, named.place, pickles=pickles)
         paths = self._fetch(listing, names, report)
-        return _hub_checkpoint(typed, listing, paths[names.index(CONFIG)].parent)
+        return _hub_checkpoint(typed, listing, paths[names.index(CONFIG)].parent, wanted)
 
     def _fetch(
         self, listing: "Listing", names: Sequence[str], report: Progress
@@ -159,11 +194,7 @@ class Catalog:
         return self._hub.fetch(listing, names, lambda sentence: report("downloading", sentence))
 
     def _exported(self, raw: RawCheckpoint, report: Progress) -> ResolvedModel:
-        if self._export is None:
-            raise ResolveError(
-                f"{raw.id!r} is a checkpoint; make a GGUF file of it with `hubserve export`.",
-                param="model",
-            )
+        assert self._export is not None, "or else it has no type"
         file, notices = self._export(raw, report)
         return _resolved(raw.id, list(raw.aliases), (file,), (*raw.notices, *notices))
 
@@ -171,19 +202,7 @@ class Catalog:
 def _choose(listing: "Listing") -> Candidate:
     named = listing.model
     models = candidates(listing.paths)
-    if named.wanted in listing.paths and is_weights(named.wanted or ""):
-        raise ResolveError(
-            f"'{named.place}:{named.wanted}' is a file of a checkpoint, which is served as a whole:"
-            f" name {named.place!r}.",
-            param="model",
-        )
     if not models and named.wanted not in listing.paths and not listing.cached:
-        if is_checkpoint(listing.paths):
-            raise ResolveError(
-                f"{named.wanted!r} is no type that the checkpoint {named.place!r} can be exported"
-                f" to; name one, as in '{named.place}:Q4_K_M'.",
-                param="model",
-            )
         raise ResolveError(
             f"{named.place!r} has neither GGUF files nor a checkpoint; name a repository of a"
             " text model.",
@@ -200,36 +219,16 @@ def _choose(listing: "Listing") -> Candidate:
         ) from miss
 
 
-def _means_checkpoint(listing: "Listing") -> bool:
-    """Whether a checkpoint is what is left to serve, and nothing else was asked for."""
-    wanted = listing.model.wanted
-    named = wanted is None or quantization_of(wanted) == wanted.upper()
-    return named and not candidates(listing.paths) and is_checkpoint(listing.paths)
+def _is_checkpoint_alone(files: Sequence[str]) -> bool:
+    return not candidates(files) and is_checkpoint(files)
 
 
-def _hub_checkpoint(typed: str, listing: "Listing", folder: Path) -> RawCheckpoint:
+def _hub_checkpoint(
+    typed: str, listing: "Listing", folder: Path, wanted: str | None
+) -> RawCheckpoint:
     named = listing.model
     aliases = tuple(dict.fromkeys(a for a in (named.repo, typed) if a != named.place))
-    return RawCheckpoint(named.place, aliases, folder, named.wanted, _notices(listing))
-
-
-def _local_checkpoint(typed: str, path: Path, *, pickles: bool = False) -> RawCheckpoint:
-    try:
-        if not path.is_dir():
-            what = "is a file" if path.exists() else "is not there"
-            raise ResolveError(
-                f"{str(path)!r} {what}; name the folder of a checkpoint, with {CONFIG} and"
-                " model*.safetensors, or 'owner/repo' for one on the Hub.",
-                param="model",
-            )
-        files = _files_below(path)
-    except OSError as error:
-        raise ResolveError(
-            f"{str(path)!r} cannot be read: {error.strerror}.", param="model"
-        ) from error
-    checkpoint_files(files, str(path), pickles=pickles)
-    folder = path.absolute()
-    return RawCheckpoint(folder.resolve().name, (typed,), folder)
+    return RawCheckpoint(named.place, aliases, folder, wanted, _notices(listing))
 
 
 def _notices(listing: "Listing") -> tuple[str, ...]:
@@ -238,55 +237,6 @@ def _notices(listing: "Listing") -> tuple[str, ...]:
 
 def _ignore(stage: Stage, sentence: str) -> None:
     """Nobody listens."""
-
-
-def _choose_in_folder(folder: Path, files: list[str]) -> Candidate:
-    if not candidates(files):
-        raise ResolveError(
-            f"The folder {str(folder)!r} has neither GGUF files nor a checkpoint (config.json and"
-            " *.safetensors).",
-            param="model",
-        )
-    return pick(files, None, str(folder))
-
-
-def _choose_file(path: Path) -> Candidate:
-    folder = path.parent
-    if path.is_symlink() and not path.exists():
-        raise ResolveError(
-            f"{str(path)!r} is a link to {str(path.readlink())!r}, which is not there; mend the"
-            " link, or name the file itself.",
-            param="model",
-        )
-    if not folder.is_dir():
-        raise ResolveError(
-            f"There is no file {str(path)!r}, nor the folder {str(folder)!r}; {_hub_hint(path)}.",
-            param="model",
-        )
-    names = [entry.name for entry in folder.iterdir() if entry.is_file()]
-    if path.name in names and not path.name.lower().endswith(".gguf"):
-        # Whatever it is called, the file itself says what it is.
-        return Candidate((path.name,), None)
-    if path.name not in names and not candidates(names):
-        raise ResolveError(
-            f"There is no file {str(path)!r}, and no GGUF file in {str(folder.absolute())!r};"
-            f" {_hub_hint(path)}.",
-            param="model",
-        )
-    return pick(names, path.name, str(folder))
-
-
-def _hub_hint(path: Path) -> str:
-    parts = path.parts
-    if not path.is_absolute() and len(parts) >= 3 and path.suffix.lower() == ".gguf":
-        return f"if it is on the Hub, write '{parts[0]}/{parts[1]}:{'/'.join(parts[2:])}'"
-    return "a file on the Hub is named 'owner/repo:file.gguf'"
-
-
-def _files_below(folder: Path) -> list[str]:
-    """Files in a folder and in the folders in it: models in parts often have one of their own."""
-    entries = [*folder.glob("*"), *folder.glob("*/*")]
-    return [entry.relative_to(folder).as_posix() for entry in entries if entry.is_file()]
 
 
 def _resolved(

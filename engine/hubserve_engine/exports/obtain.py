@@ -32,7 +32,7 @@ def obtain(
     store = ExportStore((config.cache_dir or default_folder()).absolute())
     try:
         files = _files(raw)
-        dtype = export_type(raw, files, config.export_type)
+        dtype = raw.wanted or fitting_type(files)
         name = raw.id.rpartition("/")[2].partition("@")[0]
         key = export_key(raw.folder, files, dtype, name)
 
@@ -74,10 +74,8 @@ def _files(raw: RawCheckpoint) -> list[Path]:
     return [raw.folder / name for name in checkpoint_files(names, raw.id)]
 
 
-def export_type(raw: RawCheckpoint, files: list[Path], asked: str | None) -> str:
-    """What was named with the model, or else for all, or else what fits its size."""
-    if named := raw.wanted or asked:
-        return named.lower()
+def fitting_type(files: list[Path]) -> str:
+    """What weights of such a size are exported to, where nobody has named a type."""
     size = sum(path.stat().st_size for path in files if path.suffix == ".safetensors")
     return "q8_0" if size < _SMALL_MODEL else "q4_k_m"
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from hubserve_exporters.architectures.base import Architecture
-from hubserve_exporters.errors import ExportError
+from hubserve_exporters.errors import AS_IT_IS, ExportError
 
 TABLE: dict[str, str] = {
     "Gemma2ForCausalLM": "gemma2.Gemma2",
@@ -44,7 +44,7 @@ def find(name: str) -> type[Architecture]:
             f"The architecture {name!r} cannot be exported"
             + (f" (did you mean {' or '.join(near)}?)" if near else "")
             + f"; {len(TABLE)} can, such as LlamaForCausalLM."
-            " docs/adding-an-architecture.md says how one is added."
+            f" docs/adding-an-architecture.md says how one is added. {AS_IT_IS}"
         )
     module, _, family = entry.partition(".")
     found: type[Architecture] = getattr(import_module(f"{__name__}.{module}"), family)

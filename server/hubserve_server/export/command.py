@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from hubserve_engine.catalog import RawCheckpoint
     from hubserve_exporters import Exported, GGUFExportConfig
 
+AUTO = "auto"
+
 
 def export(
     checkpoint: Annotated[
         str,
         typer.Argument(
             metavar="CHECKPOINT",
-            help="owner/repo, owner/repo@revision, or the folder of a checkpoint.",
+            help="owner/repo, owner/repo@revision, or the folder of a checkpoint; with :TYPE or"
+            " without.",
             show_default=False,
         ),
     ],
@@ -50,10 +53,15 @@ def export(
             help="auto (as the checkpoint has it), f32, f16, bf16, q8_0, q6_k, q5_k_m, q4_k_m,"
             " q4_0, mxfp4, iq4_xs ...",
         ),
-    ] = "auto",
+    ] = AUTO,
     imatrix: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="An importance matrix of llama-imatrix."),
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            metavar="FILE",
+            help="An importance matrix of llama-imatrix.",
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the model is called.")
@@ -118,7 +126,12 @@ def export(
     """Make a GGUF file of a checkpoint, checked before it has its name."""
     from hubserve_engine.catalog import Catalog
     from hubserve_exporters import GGUFExportConfig, export_gguf
+    from hubserve_exporters.quantize import scheme_of
 
+    # What is wrong with the arguments is said before anything is fetched.
+    type_ = _type(checkpoint, type_)
+    with explained():
+        scheme_of(type_, imatrix)
     with explained(), cleared_up() as ended, ExitStack() as stack:
         if dry_run:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="hubserve-")))
@@ -149,6 +162,17 @@ def export(
         if push is not None:
             _push(push, raw, config, done, private=not public, ended=ended)
     return 0
+
+
+def _type(checkpoint: str, asked: str) -> str:
+    """The type that stands behind the name or with its option. Raises StartError."""
+    from hubserve_engine.catalog.export_type import export_type
+    from hubserve_engine.catalog.model_id import parse
+
+    wanted = parse(checkpoint).wanted
+    place = checkpoint.strip().removesuffix(f":{wanted}")
+    given = None if wanted and asked.lower() == AUTO else asked
+    return export_type(place, wanted, given, "--type") or AUTO
 
 
 def _tell(stage: Stage, sentence: str) -> None:

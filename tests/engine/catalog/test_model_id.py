@@ -64,6 +64,13 @@ def test_what_is_on_disk_is_local(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "owner" / "repo").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert parse("owner/repo") == LocalModel(Path("owner/repo"))
+    for folder in (Path("owner/repo"), Path("owner"), tmp_path):
+        assert parse(f"{folder}:Q6_K") == LocalModel(folder, "Q6_K")
+        with pytest.raises(ResolveError, match=f"as in '{folder}:Q4_K_M'"):
+            parse(f"{folder}: ")
+    Path("owner:Q6_K").write_text("")
+    assert parse("owner:Q6_K") == LocalModel(Path("owner:Q6_K"))
+    assert parse("owner/other:Q6_K") == HubModel("owner/other", None, "Q6_K")
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ CHECKPOINT = {
 
 @pytest.mark.parametrize(
     ("typed", "id", "wanted"),
-    [("o/raw", "o/raw", None), ("o/raw@main:q8_0", "o/raw@main", "q8_0")],
+    [("o/raw", "o/raw", None), ("o/raw@main:Q8_0", "o/raw@main", "q8_0")],
 )
 def test_a_checkpoint_on_the_hub_is_fetched_and_exported(
     hub: Hub, raw: str, typed: str, id: str, wanted: str | None
@@ -154,10 +154,39 @@ def test_a_checkpoint_without_anyone_to_export_it_is_an_error(catalog: Catalog, 
     assert "'o/raw' is a checkpoint; make a GGUF file of it" in _miss(catalog, raw)
 
 
-def test_what_is_no_type_of_a_checkpoint_is_a_miss(catalog: Catalog, raw: str) -> None:
-    for wanted in ("chat", "m-Q8_0.gguf"):
-        message = _miss(catalog, f"{raw}:{wanted}")
-        assert message.startswith(f"'{wanted}' is no type that the checkpoint 'o/raw' can be")
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("chat", "'chat' is no type that the checkpoint '{}' can be exported to; types are auto, "),
+        ("m-Q8_0.gguf", "'m-Q8_0.gguf' is no type that the checkpoint '{}' can be"),
+        ("Q8_0", "'{}:Q8_0' names the type q8_0, and --export-type names f16"),
+        ("iq2_xs", "'{}:iq2_xs' names the type iq2_xs, and --export-type names f16"),
+        ("model.safetensors", "'{}:model.safetensors' is"),
+    ],
+)
+def test_what_is_no_type_of_a_checkpoint_is_a_miss_before_anything_is_fetched(
+    server: HubServer, hub: Hub, raw: str, tmp_path: Path, wanted: str, said: str
+) -> None:
+    if wanted == "model.safetensors":
+        # One that the repository has.
+        wanted, said = (text.replace("model", "consolidated") for text in (wanted, said))
+        (tmp_path / "raw" / "model.safetensors").write_text("")
+    catalog = Catalog(hub, lambda *_: pytest.fail("there is nothing to export"), "f16")
+    for place in (raw, str(tmp_path / "raw")):
+        assert _miss(catalog, f"{place}:{wanted}").startswith(said.format(place))
+    assert not [seen for seen in server.seen if "/blobs/" in seen.path]
+
+
+def test_what_is_named_of_a_folder_with_models_is_one_of_them(tmp_path: Path) -> None:
+    for label in ("Q8_0", "Q4_K_M"):
+        write_gguf(tmp_path / f"m-{label}.gguf")
+    for wanted in ("q8_0", "m-Q8_0.gguf"):
+        typed = f"{tmp_path}:{wanted}"
+        model = Catalog().resolve(typed)
+        assert model.id == "m-Q8_0.gguf" and typed in model.aliases
+    assert "has no 'Q6_K' (did you mean 'Q4_K_M'?); there is: Q4_K_M, Q8_0." in _miss(
+        Catalog(), f"{tmp_path}:Q6_K"
+    )
 
 
 def test_a_checkpoint_beside_gguf_files_is_there_for_those_who_ask(
@@ -177,8 +206,9 @@ def test_a_file_of_a_checkpoint_is_no_model(catalog: Catalog, raw: str) -> None:
 
 
 def test_pickles_are_taken_from_those_who_say_so(
-    catalog: Catalog, server: HubServer, tmp_path: Path
+    hub: Hub, server: HubServer, tmp_path: Path
 ) -> None:
+    catalog = Catalog(hub, lambda *_: pytest.fail("there is nothing to export"))
     for name in ("config.json", "pytorch_model.bin"):
         (tmp_path / name).write_text(name)
     server.repos["o/old"] = Repo.of_folder(tmp_path)
@@ -297,9 +327,18 @@ def test_local_parts(tmp_path: Path) -> None:
 def test_a_local_checkpoint_is_exported(tmp_path: Path) -> None:
     for name in ("config.json", "model-00001-of-00002.safetensors"):
         (tmp_path / name).write_text("{}")
-    model = Catalog(export=lambda checkpoint, progress: (TINY, ())).resolve(str(tmp_path))
-    assert (model.id, model.files) == (tmp_path.name, (TINY,))
-    assert str(tmp_path) in model.aliases
+    asked: list[str | None] = []
+
+    def export(checkpoint: RawCheckpoint, _: Progress) -> tuple[Path, tuple[str, ...]]:
+        asked.append(checkpoint.wanted)
+        return TINY, ()
+
+    for typed in (str(tmp_path), f"{tmp_path}:Q6_K"):
+        model = Catalog(export=export).resolve(typed)
+        assert (model.id, model.files) == (tmp_path.name, (TINY,))
+        assert typed in model.aliases
+    Catalog(export=export, export_type="F16").resolve(str(tmp_path))
+    assert asked == [None, "q6_k", "f16"]
     assert Catalog().checkpoint(str(tmp_path)).folder == tmp_path
 
 
@@ -325,6 +364,8 @@ def test_what_is_no_folder_is_no_checkpoint(tmp_path: Path) -> None:
         ("{}/models/other.gguf", "there is: Model-Q8_0.gguf"),
         ("{}/empty/a.gguf", "no GGUF file in"),
         ("{}/nowhere/a.gguf", "nor the folder"),
+        ("{}/nowhere:Q8_0", "/nowhere' is not there: behind a colon, as 'Q8_0' is, stands what"),
+        ("{}/models/Model-Q8_0.gguf:Q8_0", "/Model-Q8_0.gguf' is a file; name it alone: behind a"),
         ("owner/repo/a.gguf", "write 'owner/repo:a.gguf'"),
         ("owner/repo/sub/a.gguf", "write 'owner/repo:sub/a.gguf'"),
         ("a.gguf", "'owner/repo:file.gguf'"),

@@ -18,7 +18,7 @@ from hubserve_exporters import GGUFExportConfig, export_gguf
 from hubserve_exporters.gguf.reader import open_gguf
 
 cache = Path(sys.argv[2])
-raw = RawCheckpoint("o/Tiny", (), Path(sys.argv[1]), "F16")
+raw = RawCheckpoint("o/Tiny", (), Path(sys.argv[1]), "f16")
 config = EngineConfig(ModelConfig("o/Tiny"), cache_dir=cache)
 store = ExportStore(cache)
 TOUCH = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree", "os.utime"}

@@ -13,7 +13,7 @@ from hubserve_engine.catalog import RawCheckpoint
 from hubserve_engine.config import EngineConfig, ModelConfig
 from hubserve_engine.errors import ResolveError
 from hubserve_engine.exports import obtain as module
-from hubserve_engine.exports.obtain import export_type, obtain
+from hubserve_engine.exports.obtain import fitting_type, obtain
 from hubserve_engine.exports.store import ExportStore
 from hubserve_exporters.gguf.reader import open_gguf
 from hubserve_exporters.isolated.call import call
@@ -72,7 +72,7 @@ def test_what_is_not_used_goes_before_another_is_made(
     with monkeypatch.context() as context:
         # What this process holds, it holds to its end.
         context.setattr(ExportStore, "hold", lambda *_: None)
-        first = made("F32")
+        first = made("f32")
     limit = first.stat().st_size * 5 // 4
     later: list[int] = []
 
@@ -80,7 +80,7 @@ def test_what_is_not_used_goes_before_another_is_made(
         later.append(sum(path.stat().st_size for path in made.cache.rglob("*.gguf")))
 
     made.look = look
-    assert made("F16", limit).exists() and not first.exists()
+    assert made("f16", limit).exists() and not first.exists()
     assert later and max(later) < limit
     assert made.told[1] == (
         "exporting",
@@ -89,12 +89,12 @@ def test_what_is_not_used_goes_before_another_is_made(
 
 
 def test_what_is_served_is_no_room_for_another(made: Made) -> None:
-    first = made("F32")
+    first = made("f32")
     limit = first.stat().st_size * 5 // 4
     with pytest.raises(
         ResolveError, match=r"leaves .* for exports beside those in use: name a lar"
     ):
-        made("F16", limit)
+        made("f16", limit)
     assert made.files() == {first.name, "export.json"}
 
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_that_changes_meanwhile_is_not_kept(
 
 
 def test_a_type_that_is_named_is_another_file(made: Made) -> None:
-    assert made("F16").name == "Tiny-F16.gguf"
+    assert made("f16").name == "Tiny-F16.gguf"
 
 
 def test_what_cannot_be_exported_leaves_nothing(made: Made) -> None:
@@ -143,20 +143,11 @@ def test_a_cache_that_is_no_folder_is_a_sentence(made: Made) -> None:
         made()
 
 
-@pytest.mark.parametrize(
-    ("size", "wanted", "asked", "chosen"),
-    [
-        (2_900_000_000, None, None, "q8_0"),
-        (3_100_000_000, None, None, "q4_k_m"),
-        (3_100_000_000, None, "F16", "f16"),
-        (0, "Q6_K", "f16", "q6_k"),
-    ],
-)
-def test_the_type_is_what_was_named_or_what_fits(
-    tmp_path: Path, size: int, wanted: str | None, asked: str | None, chosen: str
+@pytest.mark.parametrize(("size", "chosen"), [(2_900_000_000, "q8_0"), (3_100_000_000, "q4_k_m")])
+def test_where_nothing_is_named_the_type_is_what_fits(
+    tmp_path: Path, size: int, chosen: str
 ) -> None:
     path = tmp_path / "model.safetensors"
     with path.open("wb") as file:
         file.truncate(size)
-    raw = RawCheckpoint("o/m", (), tmp_path, wanted)
-    assert export_type(raw, [path], asked) == chosen
+    assert fitting_type([path]) == chosen

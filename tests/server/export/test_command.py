@@ -136,9 +136,9 @@ def test_a_dry_run_writes_nothing(hubserve: Program, tiny: Path, type_: str) -> 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--type", "q9"], "The type 'q9' is not known; auto, "),
+        (["--type", "q9"], "--type 'q9' is no type to export to; types are auto, "),
         (["--type", "iq1_s"], "iq1_s needs an importance matrix"),
-        (["--type", "q4_k_m", "--imatrix", "m.dat"], "'m.dat' cannot be read: No such file"),
+        (["--type", "q4_k_m", "--imatrix", "m.dat"], "'--imatrix': file 'm.dat' does not exist"),
         (["--check", "slow"], "'slow' is not one of 'fast', 'full', 'none'"),
         (["--split-max-size", "big"], "'big' is not a size"),
     ],
@@ -148,6 +148,16 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(
 ) -> None:
     assert said in hubserve.refused("export", tiny, *arguments)
     assert not list(hubserve.folder.iterdir())
+
+
+def test_a_type_may_stand_behind_the_name(hubserve: Program, server: HubServer, tiny: Path) -> None:
+    for place, file in ((tiny, "a"), ("owner/Tiny-Llama", "b")):
+        line = hubserve.refused("export", f"{place}:F16", "--type", "q8_0")
+        assert f"'{place}:F16' names the type f16, and --type names q8_0" in line
+        assert "is no type that" in hubserve.refused("export", f"{place}:x.gguf")
+        assert not [seen for seen in server.seen if "/blobs/" in seen.path]
+        assert hubserve("export", f"{place}:F16", "--check", "none", "-o", file) == 0
+        assert hubserve.out.splitlines()[1].split()[0] == "F16"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
