@@ -28,7 +28,8 @@ class ChannelSplitter:
     """Splits the text of one sequence. `tags` None makes all of it content.
 
     `thinking_open`: the prompt ended inside an open tag. `anywhere` and `marks` are a profile's,
-    and `calls` what stands at the end of a call in the model's format.
+    and `calls` what stands at the end of a call in the model's format. `begun` is what the prompt's
+    end has of a mark: as if it came first.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class ChannelSplitter:
         anywhere: bool = False,
         marks: tuple[str, ...] = (),
         calls: tuple[str, ...] = (),
+        begun: str = "",
     ) -> None:
         self._state: _State = "content"
         self._open = self._close = ""
@@ -49,7 +51,7 @@ class ChannelSplitter:
             self._in_content = (*marks, *calls, self._open) if anywhere else (*marks, *calls)
         self._marks = marks
         self._calls = calls
-        self._buffer = ""
+        self._buffer = self._begun = begun
         self._newlines = 0
         self._thought = False
         self._out: list[Segment] = []
@@ -72,7 +74,10 @@ class ChannelSplitter:
         return self._take()
 
     def finish(self) -> list[Segment]:
-        """What was held back: a tag that never became whole is text of the channel it is in."""
+        """What was held back: a tag that never became whole is text of the channel it is in, but
+        for one that the model did not begin."""
+        if self._begun:
+            self._buffer = ""
         if self.channel == "reasoning":
             self._think(self._buffer)
         else:
@@ -147,6 +152,7 @@ class ChannelSplitter:
             self._newlines = 1 if self._thought else 0
         self._state = state
         self._buffer = rest
+        self._begun = ""
         return True
 
     def _think(self, text: str) -> None:
@@ -161,6 +167,7 @@ class ChannelSplitter:
     def _emit(self, channel: Channel, text: str) -> None:
         if not text:
             return
+        self._begun = ""
         if self._out and self._out[-1][0] == channel:
             self._out[-1] = (channel, self._out[-1][1] + text)
         else:

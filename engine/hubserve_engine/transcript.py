@@ -22,6 +22,7 @@ class Transcript:
         self._splitter = splitter
         self._stop = StopMatcher(stops)
         self._spans = TokenSpans()
+        self._spans.add(splitter.held, None)  # what the prompt began
         self._sent = 0  # characters of content
         self.completion_tokens = 0
         self.reasoning_tokens = 0

@@ -295,8 +295,10 @@ class Rendered:
     """A chat as its template renders it, and what the end says of thinking.
 
     `thinking_open` is true where the text ends inside an open thinking tag, so that the first
-    generated token is thinking.
+    generated token is thinking. `mark` is what stands at the end of the text and begins the answer:
+    a part of one of the marks of the model's family.
     """
 
     text: str
     thinking_open: bool
+    mark: str = ""

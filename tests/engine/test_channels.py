@@ -16,10 +16,11 @@ def split(
     anywhere: bool = False,
     marks: tuple[str, ...] = (),
     calls: tuple[str, ...] = (),
+    begun: str = "",
 ) -> tuple[str, str]:
     """All the reasoning and all the content."""
     splitter = ChannelSplitter(
-        tags, thinking_open=thinking_open, anywhere=anywhere, marks=marks, calls=calls
+        tags, thinking_open=thinking_open, anywhere=anywhere, marks=marks, calls=calls, begun=begun
     )
     joined = {"reasoning": "", "content": ""}
     for segments in [*map(splitter.feed, chunks), splitter.finish()]:
@@ -148,6 +149,23 @@ def test_frames_of_an_answer_are_no_part_of_it(text: str, expected: tuple[str, s
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("all\nHi.", "Hi."),
+        ("all\nHi.>>>all\nSo.", "Hi.So."),
+        ("look\n{}", ">>>look\n{}"),
+        ("all\nI look.>>>look\n{}>>>", "I look.>>>look\n{}>>>"),
+        ("al", ""),
+        ("", ""),
+    ],
+)
+def test_a_mark_may_begin_in_the_prompt(text: str, content: str) -> None:
+    for chunks in ([text], list(text)):
+        found = split(*chunks, tags=None, marks=(">>>all\n",), begun=">>>")
+        assert found == ("", content)
+
+
 def pieces_of(*texts: str) -> st.SearchStrategy[str]:
     """Texts made of tags, beginnings of tags and other text."""
     parts = {text[:end] for text in texts for end in range(1, len(text) + 1)}
@@ -179,8 +197,8 @@ def test_any_chunking_gives_the_same_channels(
 def test_any_chunking_gives_the_same_channels_in_every_family(
     profile: Profile, data: st.DataObject, at: list[int], thinking_open: bool
 ) -> None:
-    assert profile.thinking_tags
-    text = data.draw(pieces_of(*profile.thinking_tags, *profile.marks))
+    text = data.draw(pieces_of(*(profile.thinking_tags or ()), *profile.marks))
+    begun = data.draw(st.sampled_from(["", profile.answer_start[:3]]))
 
     def run(*chunks: str) -> tuple[str, str]:
         return split(
@@ -189,6 +207,7 @@ def test_any_chunking_gives_the_same_channels_in_every_family(
             thinking_open=thinking_open,
             anywhere=profile.thinking_anywhere,
             marks=profile.marks,
+            begun="" if thinking_open else begun,
         )
 
     assert run(*cut(text, at)) == run(text) == run(*text)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -283,3 +284,39 @@ def test_tools_and_calls_reach_a_template_without_a_place_for_them(client: httpx
     asked = {"messages": history, "tools": [WEATHER]}
     prompt = client.post("/apply-template", json=asked).json()["prompt"]
     assert '"name": "get_weather"' in prompt and call("Paris") in prompt and "22 degrees" in prompt
+
+
+RECIPIENTS = """{% for m in messages %}{{ m.role + ':' + (m.content or '') }}
+{%- for call in m.tool_calls or [] %}
+{{- '>>>' + call.function.name + '\\n' + call.function.arguments }}{% endfor %}
+{%- if not m.content %}{{ '>>>all\\n' if m.role == 'assistant' else '' }}{% endif %}
+{{ '\\n' }}{% endfor %}{{ tools | tojson if tools else '' }}
+{%- if add_generation_prompt %}{{ 'assistant:>>>' }}{% endif %}"""
+
+
+def test_an_answer_that_begins_in_the_prompt(tmp_path: Path) -> None:
+    """The mark of the first part is the prompt's, those of the others the model writes."""
+    paris = 'get_weather\n{"city": "Paris"}'
+    rules = (
+        {"when": "call", "say": paris},
+        {"when": "both", "say": f"all\nI look.>>>{paris}>>>{paris}"},
+        {"when": "words", "say": "all\nIt is warm."},
+    )
+    template = tmp_path / "template.jinja"
+    template.write_text(RECIPIENTS)
+    model = script(tmp_path, *rules)
+    with served(model, "--chat-template-file", template) as server, server.client() as client:
+        assert client.get("/props").json()["tool_format"] == "functionary-recipients"
+        for ask in (choice, streamed):
+            called = ask(client, "call")
+            assert told(called) == [("get_weather", {"city": "Paris"})]
+            assert (called["message"]["content"], called["finish_reason"]) == (None, "tool_calls")
+            both = ask(client, "both")
+            assert told(both) == [("get_weather", {"city": "Paris"})] * 2
+            assert both["message"]["content"] == "I look."
+            words = ask(client, "words")
+            assert words["message"] == {"role": "assistant", "content": "It is warm."}
+        words = choice(client, "words", logprobs=True)
+        assert "".join(each["token"] for each in words["logprobs"]["content"]) == "It is warm."
+        forced = choice(client, "words", tool_choice="required", max_tokens=40)
+        assert forced["message"]["content"].startswith('>>>get_weather\n{"city": ')

@@ -1,16 +1,25 @@
 """What the whole answer of a request may be, as one grammar: thinking, then content or calls."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from hubserve_engine.constraints.calls import MOST, row, trigger, writable
-from hubserve_engine.constraints.grammar import Grammar, pattern
+from hubserve_engine.constraints.calls import (
+    MOST,
+    Tool,
+    anywhere,
+    at_start,
+    row,
+    spoken,
+    writable,
+)
+from hubserve_engine.constraints.grammar import Grammar
 from hubserve_engine.constraints.kinds import content
-from hubserve_engine.constraints.thinking import before_answer
+from hubserve_engine.constraints.thinking import before_answer, before_content
 from hubserve_engine.constraints.tools import Tools
 from hubserve_engine.profiles import Profile
 from hubserve_engine.tool_formats import ToolFormat
-from hubserve_engine.types import Chat, Rendered, Request
+from hubserve_engine.tool_formats.layout import Layout
+from hubserve_engine.types import Chat, Rendered, Request, ToolUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,37 +43,32 @@ def source(
     if not isinstance(chat, Chat):
         assert constraint is not None
         return grammar.source(content(grammar, constraint))
-    before = before_answer(
-        grammar,
-        family.profile,
-        thinking_open=rendered.thinking_open,
-        may_think=may_think,
-        started=bool(family.profile.answer_start)
-        and rendered.text.endswith(family.profile.answer_start),
-    )
-    said = content(grammar, constraint) if constraint is not None else None
-    return grammar.source(f"{before} {_body(grammar, request, chat, said, family, tools)}")
+    profile, use = family.profile, request.tool_use
+    before = before_answer(grammar, profile, rendered, may_think=may_think)
+    said = ""
+    if constraint is not None:
+        said = f"{before_content(grammar, profile, rendered)} {content(grammar, constraint)}"
+    offered = tools.callable(chat.tools, use) if use.choice != "none" else []
+    body = _body(grammar, use, offered, family, said=said, mark=rendered.mark)
+    return grammar.source(f"{before} {body}")
 
 
 def _body(
-    grammar: Grammar, request: Request, chat: Chat, said: str | None, family: Family, tools: Tools
+    grammar: Grammar, use: ToolUse, offered: list[Tool], family: Family, *, said: str, mark: str
 ) -> str:
-    """Content or calls."""
-    use = request.tool_use
-    offered = tools.callable(chat.tools, use) if use.choice != "none" else []
-    # A call that has to come must fit; one that may come is written as the model writes it.
-    layout = writable(family.format, offered if use.choice == "required" else ())
+    """Content, which is what is `said` or else anything, or calls."""
     named = use.choice == "required" and use.allowed is not None and len(use.allowed) == 1
     most = MOST if use.parallel and not named else 1
+
+    def calls(layout: Layout, begin: Callable[[str], str]) -> str:
+        return row(grammar, layout, offered, family.ends, most=most, begin=begin)
+
     if use.choice == "required":
-        return row(grammar, layout, offered, family.ends, most=most)
-    if said is not None:
-        calls = row(grammar, layout, offered, family.ends, most=most) if offered else ""
-        return f"({said} | {calls})" if calls else said
-    begun = trigger(layout)
-    free = "/(?s:.*)/"
-    if begun is None:
-        return grammar.rule(free)
-    begins = grammar.rule(f"/(?s:.*){pattern(begun)}/", attribute="[lazy]")
-    calls = row(grammar, layout, offered, family.ends, most=most, begun=begun)
-    return f"({grammar.rule(free)} | {begins} {calls})"
+        # A call that has to come must fit; one that may come is written as the model writes it.
+        return calls(writable(family.format, offered), at_start(mark))
+    ways = [said or grammar.rule("/(?s:.*)/")]
+    if offered and said:
+        ways.append(calls(family.format.layouts[0], at_start(mark)))
+    elif offered:
+        ways += [calls(layout, anywhere(grammar, layout, mark)) for layout in spoken(family.format)]
+    return f"({' | '.join(ways)})"

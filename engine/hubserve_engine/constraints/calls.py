@@ -1,12 +1,12 @@
 """Calls of tools, as a layout has them written -> an expression of a grammar."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hubserve_engine.constraints import values
-from hubserve_engine.constraints.grammar import Grammar, literal
+from hubserve_engine.constraints.grammar import Grammar, literal, pattern
 from hubserve_engine.constraints.notation import Notation
 from hubserve_engine.constraints.tagged import holds, tagged
 from hubserve_engine.tool_formats import GENERIC, ToolFormat
@@ -63,13 +63,14 @@ def row(
     ends: Collection[str],
     *,
     most: int = MOST,
-    begun: str = "",
+    begin: Callable[[str], str],
 ) -> str:
-    """One call and up to `most` of them. `begun` is what has been written of the first one.
+    """One call and up to `most` of them. `begin` makes an expression of the text that the first
+    one begins with, up to its arguments.
 
     `ends` are the texts of tokens that end an answer: they are no text at the end of a row.
     """
-    opening = layout.section[0] + ("[" if layout.array else "")
+    opening = _opening(layout).removesuffix(layout.call[0])
     closing = ("]" if layout.array else "") + layout.section[1]
     last = (layout.call[1] + closing).rstrip()
     for end in ends:
@@ -82,9 +83,7 @@ def row(
     for tool in tools:
         before, arguments, after = _call(grammar, layout, tool)
         body = f"{arguments} {_text(after)} {_text(call_end)}"
-        whole = (opening + before).lstrip()
-        rest = whole[whole.index(begun) + len(begun) :]
-        first.append(f"{_text(rest)} {body}")
+        first.append(f"{begin(opening + before)} {body}")
         more.append(f"{_text(between + before)} {body}")
     one = grammar.rule(" | ".join(first))
     last = last[len(call_end) :]
@@ -93,15 +92,55 @@ def row(
     return f"{one} {grammar.rule(' | '.join(more))}{{0,{most - 1}}} {_text(last)}"
 
 
-def trigger(layout: Layout) -> str | None:
-    """The text that shows that a call begins, in the midst of other text; None if none does."""
-    opening = layout.section[0] + ("[" if layout.array else "") + layout.call[0]
+def spoken(format: ToolFormat) -> list[Layout]:
+    """The layouts in which a model may write a call: the first, and those that differ from it in
+    what they begin with alone."""
+    found = list(format.layouts[:1])
+    for layout in format.layouts[1:]:
+        body, first = layout.body, format.layouts[0].body
+        alike = isinstance(body, NamedBody) and isinstance(first, NamedBody)
+        told = any(_telling(each) in _opening(layout) for each in found)
+        if alike and body.arguments == first.arguments and not told:
+            found.append(layout)
+    return found
+
+
+def at_start(mark: str) -> Callable[[str], str]:
+    """For `row`: calls at the start of an answer, of which `mark` has been written."""
+    return lambda whole: _text(whole.removeprefix(mark))
+
+
+def anywhere(grammar: Grammar, layout: Layout, mark: str) -> Callable[[str], str]:
+    """The same for calls that begin in the midst of any text."""
+    fixed = _telling(layout)
+    rules: dict[str, str] = {}
+
+    def begin(whole: str) -> str:
+        text = fixed or whole
+        before, at = "(?s:.*)", 0
+        if mark and text.startswith(mark):
+            before, at = f"((?s:.*){pattern(mark)})?", len(mark)
+        if text not in rules:
+            rules[text] = grammar.rule(f"/{before}{pattern(text[at:])}/", attribute="[lazy]")
+        return f"{rules[text]} {_text(whole[whole.index(text) + len(text) :])}"
+
+    return begin
+
+
+def _opening(layout: Layout) -> str:
+    """What stands before the body of a first call."""
+    return layout.section[0] + ("[" if layout.array else "") + layout.call[0]
+
+
+def _telling(layout: Layout) -> str:
+    """The text that shows that a call begins, whatever its name; empty if none does."""
+    opening = _opening(layout)
     parts = (part.strip() for part in _FIXED(opening))
     fixed = next((part for part in parts if len(part) >= _TELLING), "")
     if not fixed and isinstance(layout.body, JsonBody) and layout.body.name:
         fixed = (opening + "{" + layout.body.leading + f'"{layout.body.name}": "').lstrip()
         fixed = _FIXED(fixed)[0]
-    return fixed or None
+    return fixed
 
 
 def _call(grammar: Grammar, layout: Layout, tool: Tool) -> tuple[str, str, str]:

@@ -2,34 +2,44 @@
 
 from hubserve_engine.constraints.grammar import Grammar, literal
 from hubserve_engine.profiles import Profile
+from hubserve_engine.types import Rendered
 
 _MOST_NEWLINES = 4
 _MOST_MARKS = 4
 
 
 def before_answer(
-    grammar: Grammar, profile: Profile, *, thinking_open: bool, may_think: bool, started: bool
+    grammar: Grammar, profile: Profile, rendered: Rendered, *, may_think: bool
 ) -> str:
-    """An expression for all that comes before the answer.
-
-    `thinking_open`: the prompt ended inside thinking. Without `may_think` none is begun. `started`:
-    the prompt ended with the mark at which the profile's answers start.
-    """
+    """An expression for the thinking. Without `may_think` none is begun."""
     tags = profile.thinking_tags
-    if tags is None or (started and not thinking_open):
+    if tags is None or (_started(profile, rendered) and not rendered.thinking_open):
         return ""
     opening, closing = tags
     gap = _gap(grammar, profile)
     opened = grammar.rule(literal(opening), attribute="[lazy]")
     thought = grammar.rule(f"{opened} {grammar.until(closing)} {gap}")
     parts = []
-    if thinking_open:
+    if rendered.thinking_open:
         parts.append(f"{grammar.until(closing)} {gap} {thought}*")
     elif may_think:
         parts.append(f"({gap} {thought}+)?")
-    if profile.answer_start:
-        parts.append(f"{gap} {literal(profile.answer_start)}")
     return " ".join(parts)
+
+
+def before_content(grammar: Grammar, profile: Profile, rendered: Rendered) -> str:
+    """An expression for what leads from there to the words of the answer; calls have their own."""
+    start = profile.answer_start
+    if not start or (_started(profile, rendered) and not rendered.thinking_open):
+        return ""
+    if rendered.mark:
+        return literal(start[len(rendered.mark) :])
+    return f"{_gap(grammar, profile)} {literal(start)}"
+
+
+def _started(profile: Profile, rendered: Rendered) -> bool:
+    """Whether the prompt ended with the mark at which answers start."""
+    return bool(profile.answer_start) and rendered.text.endswith(profile.answer_start)
 
 
 def _gap(grammar: Grammar, profile: Profile) -> str:

@@ -114,6 +114,10 @@ FAMILIES = (
         ),
         ("assistant to=self<|message|>",),
     ),
+    Family(
+        Profile("functionary", marks=(">>>all\n",), answer_start=">>>all\n"),
+        ("'>>>all\\n'",),
+    ),
     Family(_tags("think", "<think>", "</think>"), ("</think>",)),
     Family(_tags("think", "<think>", "</think>"), ("<think>",)),
 )

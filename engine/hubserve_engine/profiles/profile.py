@@ -10,7 +10,8 @@ class Profile:
     `thinking_tags` enclose thinking; None where the family has none that we know. With
     `thinking_anywhere` they count in the middle of an answer too, which suits control tokens; other
     tags may be what an answer speaks about. `marks` frame the answer and are no part of it;
-    `answer_start` are those that follow the generation prompt where there is no thinking, and
+    `answer_start` are those that follow the generation prompt where there is no thinking (its end
+    may be their beginning), and
     `answer_lead` those that lead to the answer from the end of thinking. `stops` end an answer,
     where the vocabulary has no token that does.
     """

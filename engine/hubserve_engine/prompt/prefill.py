@@ -27,6 +27,14 @@ def opens_thinking(prompt: str, profile: Profile) -> bool:
     return profile.thinking_tags is not None and prompt.rstrip().endswith(profile.thinking_tags[0])
 
 
+def rendered(prompt: str, profile: Profile) -> Rendered:
+    """A prompt behind which an answer begins."""
+    start = profile.answer_start
+    sizes = range(len(start) - 1, 0, -1)
+    mark = next((start[:size] for size in sizes if prompt.endswith(start[:size])), "")
+    return Rendered(prompt, opens_thinking(prompt, profile), mark)
+
+
 def begun(chat: Chat, profile: Profile) -> Begun | None:
     """What the last message begins, if it is one of the assistant that is to be gone on from."""
     last = chat.messages[-1]
@@ -56,11 +64,10 @@ def append(begun: Begun, chat: Chat, profile: Profile, prompt: Prompt) -> Render
     """The prompt of `chat`, which ends before the answer, with the beginning behind it."""
     text = prompt(chat)
     if not begun.content and begun.reasoning is None:
-        return Rendered(text, opens_thinking(text, profile))
-    if profile.thinking_tags is None:
-        return Rendered(text + begun.content, thinking_open=False)
-    if begun.reasoning is not None and not (begun.content and profile.answer_start):
-        return _after_thinking(text, begun, chat, profile, profile.thinking_tags, prompt)
+        return rendered(text, profile)
+    tags = profile.thinking_tags
+    if tags and begun.reasoning is not None and not (begun.content and profile.answer_start):
+        return _after_thinking(text, begun, chat, profile, tags, prompt)
     return Rendered(_before_answer(text, chat, profile, prompt) + begun.content, False)
 
 
@@ -88,7 +95,7 @@ def _after_thinking(
 def _before_answer(text: str, chat: Chat, profile: Profile, prompt: Prompt) -> str:
     """The prompt with thinking closed, in the model's own way where that changes only the end."""
     if profile.thinking_tags is None:
-        return text
+        return _started(text, profile)
     start, end = profile.thinking_tags
     stem = text.rstrip().removesuffix(start).rstrip()
     without = prompt(replace(chat, reasoning="off"))
@@ -97,4 +104,10 @@ def _before_answer(text: str, chat: Chat, profile: Profile, prompt: Prompt) -> s
     elif opens_thinking(text, profile):
         gap = text[len(text.rstrip()) :]
         text = f"{text}{gap}{end}{gap * 2}"
-    return text.removesuffix(profile.answer_start) + profile.answer_start
+    return _started(text, profile)
+
+
+def _started(text: str, profile: Profile) -> str:
+    """The prompt up to where the words of an answer begin."""
+    text = text.removesuffix(profile.answer_start)
+    return text + profile.answer_start[len(rendered(text, profile).mark) :]

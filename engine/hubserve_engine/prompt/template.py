@@ -139,8 +139,7 @@ class ChatTemplate:
     def _rendered(self, chat: Chat) -> Rendered:
         begun = prefill.begun(chat, self.profile)
         if begun is None:
-            text = self._prompt(chat)
-            return Rendered(text, prefill.opens_thinking(text, self.profile))
+            return prefill.rendered(self._prompt(chat), self.profile)
         chat = replace(chat, messages=chat.messages[:-1], add_generation_prompt=True)
         return prefill.append(begun, chat, self.profile, self._prompt)
 

@@ -236,7 +236,7 @@ class Intake:
     def _splitter(self, request: Request, rendered: Rendered) -> ChannelSplitter:
         """What cuts an answer into its channels; all is content if the request wants that."""
         whole = (request.reasoning_format or self._reasoning_format) == "none"
-        if whole or not isinstance(request.prompt, Chat):
+        if not isinstance(request.prompt, Chat) or (whole and self.profile.thinking_tags):
             return ChannelSplitter(None, thinking_open=rendered.thinking_open)
         return self._split(request, request.prompt, rendered)
 
@@ -248,6 +248,7 @@ class Intake:
             anywhere=self.profile.thinking_anywhere and request.constraint is None,
             marks=self.profile.marks,
             calls=self.tool_format.ends if chat.tools else (),
+            begun=rendered.mark,
         )
 
 

@@ -30,6 +30,7 @@ SCHEMA = {
 THINK = choose("<think></think>", ())
 HARMONY = choose("<|channel|>analysis<|message|>", ())
 COHERE = choose("<|END_THINKING|>", ())
+RECIPIENTS = choose("'>>>all\\n'", ())
 CHAT = Chat((Message("user", "hi"),))
 _KNOWN: dict[str, Constraints] = {}
 
@@ -291,9 +292,19 @@ WEATHER = {
 NOTHING = {"type": "function", "function": {"name": "nothing"}}
 
 
-def calls_guide(use: ToolUse, profile: Profile, format: str, *, open: bool = False) -> GrammarGuide:
-    request = Request(Chat((Message("user", "hi"),), tools=(WEATHER, NOTHING)), tool_use=use)
-    (found,) = constraints(profile, format).guides(request, Rendered("", open), may_think=True)
+def calls_guide(
+    use: ToolUse,
+    profile: Profile,
+    format: str,
+    *,
+    open: bool = False,
+    mark: str = "",
+    constraint: Constraint | None = None,
+) -> GrammarGuide:
+    chat = Chat((Message("user", "hi"),), tools=(WEATHER, NOTHING))
+    request = Request(chat, tool_use=use, constraint=constraint)
+    rendered = Rendered(mark, open, mark)
+    (found,) = constraints(profile, format).guides(request, rendered, may_think=True)
     return found
 
 
@@ -358,6 +369,58 @@ def test_arguments_between_tags_are_of_the_type_that_a_reference_leads_to(format
         assert takes(held, written) == fits
 
 
+RIGHT = '{"city": "x", "days": 2}'
+WRONG = '{"city": "x", "days": "two"}'
+
+
+def test_a_call_whose_mark_the_prompt_has_written_is_held_from_its_name_on() -> None:
+    def held(text: str, use: ToolUse, constraint: Constraint | None = None) -> bool:
+        guide = calls_guide(
+            use, RECIPIENTS, "functionary-recipients", mark=">>>", constraint=constraint
+        )
+        return takes(guide, text)
+
+    for use in (ToolUse("required"), ToolUse(strict=True)):
+        assert held(f"weather\n{RIGHT}", use)
+        assert held(f"weather\n{RIGHT}>>>nothing\n{{}}", use)
+        assert not held(f"weather\n{WRONG}", use)
+        assert not held(f"weather\n{RIGHT}>>>weather\n{WRONG}", use)
+    assert not held("all\nHi.", ToolUse("required"))
+    strict = ToolUse(strict=True)
+    assert held("all\nThe weather\n{is} >>> 1 + 1", strict)
+    assert held(f"all\nI look.>>>weather\n{RIGHT}", strict)
+    assert not held(f"all\nI look.>>>weather\n{WRONG}", strict)
+    said = Constraint("choice", ("yes", "no"))
+    assert held("all\nyes", ToolUse(), said) and not held("yes", ToolUse(), said)
+    assert held(f"weather\n{RIGHT}", ToolUse(), said)
+    assert not held(f"weather\n{WRONG}", ToolUse(), said)
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>",
+        " to=functions.weather<|channel|>commentary <|constrain|>json<|message|>",
+    ],
+)
+def test_calls_in_channels_come_in_no_channel_of_their_own(begun: str) -> None:
+    """A call that is forced must not come after the mark of an answer in words."""
+    thought = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant"
+    said = "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant"
+    right, wrong = (f"{begun}{each}<|call|>" for each in (RIGHT, WRONG))
+    strict = ToolUse(strict=True)
+    for before in ("", thought, said, thought + said):
+        assert takes(calls_guide(strict, HARMONY, "harmony"), before + right)
+        assert not takes(calls_guide(strict, HARMONY, "harmony"), before + wrong)
+    assert takes(calls_guide(strict, HARMONY, "harmony"), "<|channel|>final<|message|>Hi.")
+    if not begun.startswith(" "):
+        required = ToolUse("required")
+        for before in ("", thought):
+            assert takes(calls_guide(required, HARMONY, "harmony"), before + right)
+            final = f"{before}<|channel|>final<|message|>"
+            assert not takes(calls_guide(required, HARMONY, "harmony"), final + right)
+
+
 def test_a_named_function_is_called_once() -> None:
     use = ToolUse("required", allowed=("nothing",))
     written, whole = wander(calls_guide(use, PLAIN, "hermes"), random.Random(1), likes=plain)
@@ -390,7 +453,7 @@ def test_a_row_of_calls_is_held_in_the_format_that_a_grammar_has_for_it(format: 
     texts = [row.removesuffix(end) for end in ("", "<|call|>", "<|eom|>")]
     assert any(takes(calls_guide(use, PLAIN, format), f"I look. {text}") for text in texts)
     required = ToolUse("required")
-    assert any(takes(calls_guide(required, PLAIN, format), text.lstrip()) for text in texts)
+    assert any(takes(calls_guide(required, PLAIN, format), text) for text in texts)
     for wrong in ({"city": "x"}, {**arguments, "days": "two"}, {**arguments, "more": 1}):
         one = layout.written([(ids[0], "weather", wrong)])
         assert not takes(calls_guide(use, PLAIN, format), f"I look. {one}")

@@ -40,11 +40,7 @@ def written(name: str) -> str:
     return text.partition("wordask")[2].partition("wordresult")[0]
 
 
-# Its prompt ends where a call would begin, or the word that begins plain text.
-UNREAD = {"meetkai-functionary-medium-v3.2"}
-
-
-@pytest.mark.parametrize("name", sorted(EXPECTED.keys() - UNREAD))
+@pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_call_in_a_history_is_read_back(name: str) -> None:
     found = template(name)
     scanner = Scanner(found.tool_format, Offer(TOOLS, ToolUse()))

@@ -37,6 +37,13 @@ CALLS: list[tuple[str, str, list[tuple[str, dict[str, Any]]], str]] = [
     ("lfm2", '<|tool_call_start|>get_weather(city="Paris")<|tool_call_end|>', [W], ""),
     ("generic", 'So:\n```tool_code\nget_weather(city="Paris")\n```', [W], "So:"),
     ("generic", '```tool_code\nprint(get_weather(city="Paris"))\n```\nSo.', [W], "So."),
+    ("functionary-recipients", '>>>get_weather\n{"city": "Paris"}>>>get\n{}', [W, NONE], ""),
+    (
+        "functionary-recipients",
+        'Look:\n>>> get_weather("Paris")\n>>>get_weather\n{"city": "Paris"}',
+        [W],
+        'Look:\n>>> get_weather("Paris")',
+    ),
     (
         "function-gemma",
         "<start_function_call>call:get_weather{city:<escape>Paris<escape>}<end_function_call>",

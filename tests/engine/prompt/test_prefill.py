@@ -87,6 +87,13 @@ def test_a_last_message_with_calls_is_a_turn() -> None:
     assert render(PLAIN, ASK, called).text.endswith("<assistant>")
 
 
+def test_the_prompt_may_end_with_the_beginning_of_an_answer() -> None:
+    source = PLAIN + "{# '>>>all\\n' #}{% if add_generation_prompt %}>>>{% endif %}"
+    assert render(source, ASK) == Rendered("<user>hi<assistant>>>>", False, ">>>")
+    begun = Message("assistant", "I am")
+    assert render(source, ASK, begun) == Rendered("<user>hi<assistant>>>>all\nI am", False)
+
+
 def test_only_an_answer_can_be_continued() -> None:
     with pytest.raises(PromptError, match="'user'") as caught:
         render(PLAIN, ASK, continue_final=True)

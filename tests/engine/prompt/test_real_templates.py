@@ -71,7 +71,7 @@ EXPECTED: dict[str, tuple[str, str | None, str]] = {
     "llama-cpp-deepseek-r1": ("think", None, "deepseek-r1"),
     "llama-cpp-rwkv-world": ("think", "enable_thinking", "generic"),
     "meetkai-functionary-medium-v3.1": ("plain", None, "functionary"),
-    "meetkai-functionary-medium-v3.2": ("plain", None, "generic"),
+    "meetkai-functionary-medium-v3.2": ("functionary", None, "functionary-recipients"),
     "meta-llama-Llama-3.1-8B-Instruct": ("plain", None, "llama"),
     "meta-llama-Llama-3.2-3B-Instruct": ("plain", None, "llama"),
     "meta-llama-Llama-3.3-70B-Instruct": ("plain", None, "llama"),
