@@ -40,10 +40,11 @@ take seconds: up to 7.6 were seen on two cores at a load of 3.5."""
 class Crew:
     """Threads for the next step: `most`, and fewer while others use the processor.
 
-    When steps are slow, half as many threads are tried, and kept if they are quicker. After a
-    while, if cores are idle, twice as many are tried, and kept if they are quicker; the while gets
-    longer each time they are not. Steps are compared with steps of nearly the same number of tokens
-    only.
+    When steps are slow, half as many threads are tried, and kept if they are quicker. So they are
+    where threads had to wait from the first step on, as nobody knows then what a quick one takes.
+    After a while, if cores are idle, twice as many are tried, and kept if they are quicker; the
+    while gets longer each time they are not. Steps are compared with steps of nearly the same
+    number of tokens only.
     """
 
     def __init__(
@@ -62,6 +63,8 @@ class Crew:
         self._idle_before: float | None = None
         self._looked = 0.0
         self._waited_before: float | None = None
+        # Where the system does not tell who waited, the first steps are taken for quick ones.
+        self._knows_quick = waited() is None
         self._least: dict[int, float] = {}
         self._usual: dict[tuple[int, int], float] = {}
         self._slow_steps, self._slow_seconds = 0, 0.0
@@ -92,9 +95,12 @@ class Crew:
         return self.threads
 
     def _is_slow(self, size: int, each: float, seconds: float) -> bool:
-        least = min(self._least.get(size, each) * _DRIFT, each)
+        """Whether steps have been slow for a while, perhaps always, and others may be why."""
+        known = self._least.get(size)
+        least = each if known is None else min(known * _DRIFT, each)
         self._least[size] = least
-        if each <= _SLOW * least:
+        # The first of its size has nothing that a trial could be compared with.
+        if known is None or (self._knows_quick and each <= _SLOW * least):
             self._slow_steps, self._slow_seconds = 0, 0.0
             return False
         if not self._slow_steps:
@@ -108,6 +114,7 @@ class Crew:
         if self._was_held_up():
             return True
         # The work is another one, such as attention over more: what is slow is learned anew.
+        self._knows_quick = True
         self._least.clear()
         self._slow_steps, self._slow_seconds = 0, 0.0
         return False
@@ -163,6 +170,7 @@ class Crew:
         elif won:
             self._wait = _FIRST_WAIT
         # The load is another one from now on, or the work is: what is slow is learned anew.
+        self._knows_quick = True
         self._least.clear()
         wait = _FIRST_WAIT if won and more else self._wait
         self._end(self.threads if won else before, pauses=(wait, _PAUSE))

@@ -87,6 +87,46 @@ def test_beside_a_neighbour_threads_are_lowered_and_come_back(cores: int, neighb
     assert machine.run(10) > 0.9 * quiet
 
 
+@pytest.mark.parametrize("neighbours", [1, 2, 4])
+@pytest.mark.parametrize("cores", [2, 4, 16])
+def test_neighbours_that_were_there_first_are_noticed(cores: int, neighbours: int) -> None:
+    """No step was ever quick, so there is nothing that the slow ones are slower than."""
+    machine = Machine(cores)
+    machine.neighbours = neighbours
+    machine.run(20)
+    assert machine.crew.threads <= max(1, cores - neighbours)
+    machine.neighbours = 0
+    machine.run(40)
+    assert machine.crew.threads == cores
+
+
+def test_neighbours_that_were_there_first_are_noticed_while_a_prompt_is_read() -> None:
+    machine = Machine(2, turn=0.02)
+    machine.neighbours = 2
+    machine.step(8, 0.002)
+    machine.run(20, 96, 0.002)
+    assert machine.crew.threads == 1
+
+
+def test_a_short_prompt_beside_neighbours_costs_no_trial_that_proves_nothing() -> None:
+    """Its steps are of other sizes than those that follow."""
+    machine = Machine(2)
+    machine.neighbours = 2
+    for tokens in (8, 18):
+        machine.step(tokens)
+    machine.run(20)
+    assert len(machine.changes) == 1
+
+
+def test_fewer_threads_that_were_of_no_use_from_the_beginning_are_not_tried_on_and_on() -> None:
+    """Threads wait for a core, and would all the same if there were fewer."""
+    machine = Machine(2, turn=0.0)
+    machine.neighbours = 1
+    machine.run(60)
+    assert machine.crew.threads == 2
+    assert len(machine.changes) <= 2
+
+
 def test_a_short_visit_is_over_within_seconds() -> None:
     machine = Machine(2)
     machine.run(5)
