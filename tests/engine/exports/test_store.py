@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.export_users import Using, using
 from tests.support.gguf_builder import write_gguf
 
 from hubserve_engine.exports.store import Export, ExportStore
+
+__all__ = ["using"]
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
 
@@ -86,52 +89,31 @@ def test_what_dead_processes_left_goes_and_what_living_ones_make_stays(
     assert not (store.path / B).exists()
 
 
-def test_one_waits_while_another_works(store: ExportStore, tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from hubserve_engine.exports.store import ExportStore\n"
-        f"with ExportStore(Path({str(tmp_path)!r})).alone({A!r}, waiting=lambda: None):\n"
-        "    print('mine', flush=True); sys.stdin.read()"
-    )
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as other:
-        assert other.stdin is not None and other.stdout is not None
-        other.stdout.readline()
-        told = []
+def test_one_waits_while_another_works(store: ExportStore, using: Using) -> None:
+    add(store, A)
+    other = using(store, A, "made")
+    told = []
 
-        def waiting() -> None:
-            told.append(True)
-            assert other.stdin is not None
-            other.stdin.close()
+    def waiting() -> None:
+        told.append(True)
+        assert other.stdin is not None
+        other.stdin.close()
 
-        with store.alone(A, waiting):
-            assert told == [True]
+    with store.alone(A, waiting):
+        assert told == [True]
 
 
-def test_what_is_served_stays_until_its_servers_are_gone(
-    store: ExportStore, tmp_path: Path
-) -> None:
+def test_what_is_served_stays_until_its_servers_are_gone(store: ExportStore, using: Using) -> None:
     size = add(store, A, used=1000).size
     add(store, B, used=2000)
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from hubserve_engine.exports.store import ExportStore\n"
-        f"store = ExportStore(Path({str(tmp_path)!r})); store.hold(store.find({A!r}))\n"
-        "print('held', flush=True); sys.stdin.read()"
-    )
-    pipe = subprocess.PIPE
-    servers = [
-        subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) for _ in range(2)
-    ]
-    for server in servers:
-        assert server.stdout is not None and server.stdout.readline() == b"held\n"
+    servers = [using(store, A, "served") for _ in range(2)]
     for left in (*servers, None):
         os.utime(store.path / A / "export.json", (1000, 1000))
         store.shrink(size, keep=B)
         assert {export.key for export, _ in store.all()} == ({A, B} if left else {B})
         if left is not None:
             left.kill()
-            left.communicate()
+            left.wait()
 
 
 def test_what_somebody_is_about_to_serve_stays(store: ExportStore, tmp_path: Path) -> None:

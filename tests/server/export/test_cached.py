@@ -1,15 +1,17 @@
 """`hubserve exports`, as a person runs it."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.support.export_users import Using, using
 from tests.support.gguf_builder import write_gguf
 
 from hubserve_engine.exports.store import Export, ExportStore
 from hubserve_server import cli
+
+__all__ = ["using"]
 
 OLD, NEW = "a" * 32, "b" * 32
 
@@ -73,27 +75,20 @@ def test_what_a_server_uses_stays(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     store: ExportStore,
+    using: Using,
     words: list[str],
 ) -> None:
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from hubserve_engine.exports.store import ExportStore\n"
-        f"store = ExportStore(Path({str(store.path.parent)!r})); store.hold(store.find({OLD!r}))\n"
-        "print('held', flush=True); sys.stdin.read()"
-    )
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe) as server:
-        assert server.stdout is not None and server.stdout.readline() == b"held\n"
-        monkeypatch.setattr(sys, "argv", ["hubserve", "exports", "rm", *words])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        assert caught.value.code == 2
-        said = capsys.readouterr()
-        assert said.err.startswith("hubserve: A server that runs uses o/Old q8_0; stop it first")
-        others = words != ["o/Old"]
-        assert said.out.startswith("removed o/New") if others else not said.out
-        assert store.find(OLD) is not None and (store.find(NEW) is None) == others
-        server.communicate()
+    server = using(store, OLD, "served")
+    monkeypatch.setattr(sys, "argv", ["hubserve", "exports", "rm", *words])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("hubserve: A server that runs uses o/Old q8_0; stop it first")
+    others = words != ["o/Old"]
+    assert said.out.startswith("removed o/New") if others else not said.out
+    assert store.find(OLD) is not None and (store.find(NEW) is None) == others
+    server.communicate()
     assert run(monkeypatch, capsys, "rm", "o/Old")[0] == 0
     assert store.find(OLD) is None
 
