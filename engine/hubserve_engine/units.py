@@ -1,14 +1,8 @@
 """Numbers as people read them."""
 
+from hubserve_exporters.units import size_text
 
-def size_text(size: float) -> str:
-    """A number of bytes in binary units: "512 bytes", "93.8 MiB", "2.55 GiB"."""
-    unit = "bytes"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if size < 1024:
-            break
-        size, unit = size / 1024, larger
-    return f"{size:.3g} {unit}" if size < 1000 else f"{size:.0f} {unit}"
+__all__ = ["counted", "size_text"]
 
 
 def counted(number: int, noun: str) -> str:

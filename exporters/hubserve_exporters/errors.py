@@ -3,6 +3,8 @@
 import errno
 from pathlib import Path
 
+from hubserve_exporters.units import size_text
+
 
 class ExportError(Exception):
     """It cannot be done; the message is a sentence with the value and the next step."""
@@ -15,14 +17,19 @@ MAKE_ROOM = "make room there, or write to another disk (-o; --cache-dir where it
 TEMPORARY = "make room there, or name another folder for temporary files with TMPDIR"
 """The next step where the folder for temporary files has no room."""
 _ELSEWHERE = "name another place (-o; --cache-dir where it is served)"
-_STEPS = {
-    errno.ENOSPC: MAKE_ROOM,
-    errno.EDQUOT: MAKE_ROOM,
-    errno.EFBIG: "no file may be so large there: write smaller parts (--split-max-size)",
-}
+_SMALLER = "no file may be so large there: write parts (--split-max-size), or"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-def unwritable(path: Path, error: OSError) -> ExportError:
-    """The error that the path could not be written, for the system's reason."""
-    step = _STEPS.get(error.errno or 0, _ELSEWHERE)
-    return ExportError(f"{path} cannot be written: {error.strerror or error}; {step}.")
+def unwritable(path: Path, error: OSError, needed: int | None = None) -> ExportError:
+    """The error that the path could not be written, for the system's reason.
+
+    `needed` are the bytes that are to be written there in all.
+    """
+    step = f"; {_ELSEWHERE}"
+    if error.errno == errno.EFBIG:
+        step = f"; {_SMALLER} {_ELSEWHERE}"
+    elif error.errno in _FULL:
+        room = "" if needed is None else f", and {size_text(needed)} are needed"
+        step = f"{room}: {MAKE_ROOM}"
+    return ExportError(f"{path} cannot be written: {error.strerror or error}{step}.")

@@ -4,7 +4,7 @@ import math
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,11 @@ from hubserve_exporters.parts import Part, parts_of
 from hubserve_exporters.pickles import opened
 from hubserve_exporters.plan import plan_export
 from hubserve_exporters.quantize import quantize, scheme_of, unquantized
-from hubserve_exporters.writing import Report, Room, check_room, sync, write_parts
+from hubserve_exporters.room import check_room
+from hubserve_exporters.writing import Report, sync, write_parts
+
+Room = Callable[[Path, int], None]
+"""Takes a folder, and how many bytes it is to have room for; raises if there is not."""
 
 _BOTH = 1.6
 """What a file and the quantized one that is made of it take together, as a share of the former."""
@@ -65,12 +69,18 @@ def export_gguf(
                 raise ExportError(f"{place} is a folder; name a file.")
         with _aside(config.out_path) as folder:
             needed = sum(part.size for part in parts)
-            if scheme and not config.vocab_only:
-                room(target, math.ceil(_BOTH * needed))
-                files = _write_quantized(parts, scheme, config.importance, folder, report)
-            else:
-                room(target, needed)
-                files = write_parts(parts, folder, report)
+            if config.vocab_only:
+                scheme = None
+            if scheme:
+                needed = math.ceil(_BOTH * needed)
+            room(target, needed)
+            try:
+                if scheme:
+                    files = _write_quantized(parts, scheme, config, folder, needed, report)
+                else:
+                    files = write_parts(parts, folder, report)
+            except OSError as error:
+                raise unwritable(config.out_path, error, needed) from error
             known_error = plan.mapped.architecture.known_error
             checked = check(files, source, config.check, known_error=known_error)
             size = sum(path.stat().st_size for path in files)
@@ -90,7 +100,12 @@ def export_gguf(
 
 
 def _write_quantized(
-    parts: Sequence[Part], scheme: str, importance: Path | None, folder: Path, report: Report
+    parts: Sequence[Part],
+    scheme: str,
+    config: GGUFExportConfig,
+    folder: Path,
+    needed: int,
+    report: Report,
 ) -> list[Path]:
     """As the checkpoint has its numbers first, and from that by llama.cpp: both halves report."""
     aside = folder / "unquantized"
@@ -103,7 +118,8 @@ def _write_quantized(
         sources,
         targets,
         scheme,
-        importance=importance,
+        importance=config.importance,
+        needed=needed,
         report=lambda share: report(total + int(share * total), 2 * total),
     )
     shutil.rmtree(aside)

@@ -72,12 +72,14 @@ def quantize(
     scheme: str,
     *,
     importance: Path | None = None,
+    needed: int | None = None,
     report: Report = lambda share: None,
 ) -> None:
     """Writes the targets from the sources, in a process of its own.
 
     Both are one file, or as many parts, named as parts are. The targets' file type is that of what
-    is really in them. Raises ExportError, and leaves no file, where llama.cpp cannot.
+    is really in them. `needed` are the bytes that both take, for messages. Raises ExportError, and
+    leaves no file, where llama.cpp cannot.
     """
     chosen = SCHEMES[scheme]
     check_scheme(scheme, importance)
@@ -87,6 +89,7 @@ def quantize(
         "file_type": int(chosen.file_type),
         "importance": None if importance is None else str(importance),
         "parts": len(sources),
+        "needed": needed,
     }
     try:
         call("quantizing", arguments, doing=f"quantizing to {scheme}", report=report)

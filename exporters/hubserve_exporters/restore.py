@@ -11,6 +11,7 @@ from hubserve_exporters.checkpoint import WEIGHTS
 from hubserve_exporters.encoding import rounded
 from hubserve_exporters.errors import ExportError, unwritable
 from hubserve_exporters.gguf_reader import GGUFReader
+from hubserve_exporters.room import check_room
 from hubserve_exporters.safetensors_file import encode_directory, numpy_dtype
 from hubserve_exporters.source import Source, read_source
 from hubserve_exporters.state_dict import groups_of, restored
@@ -49,17 +50,20 @@ def restore_checkpoint(
     aside = target.with_name(f"{target.name}.partial")
     with GGUFReader(path) as reader:
         source = read_source(reader.metadata)
+        needed = None
         try:
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir(parents=True)
             files = _files(reader, source)
+            needed = sum(map(len, files.values())) + sum(_sizes(source).values())
+            check_room(target.parent, needed)
             for name, data in files.items():
                 (aside / name).parent.mkdir(exist_ok=True)
                 (aside / name).write_bytes(data)
             _write_weights(aside / WEIGHTS, reader, source, report)
             aside.rename(target)
         except OSError as error:
-            raise unwritable(target, error) from error
+            raise unwritable(target, error, needed) from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     return Restored(target, (*files, WEIGHTS), len(source.tensors), tuple(_notes(source)))
@@ -72,10 +76,17 @@ def _files(reader: GGUFReader, source: Source) -> Mapping[str, bytes]:
     return source.files
 
 
-def _write_weights(path: Path, reader: GGUFReader, source: Source, report: Report) -> None:
+def _sizes(source: Source) -> dict[str, int]:
+    """The bytes of every tensor, in the order in which they are restored."""
     names = [name for group in groups_of(source) for name in group.sources]
-    entries = {name: (source.tensors[name].dtype, source.tensors[name].shape) for name in names}
-    total = sum(prod(shape) * numpy_dtype(dtype).itemsize for dtype, shape in entries.values())
+    tensors = {name: source.tensors[name] for name in names}
+    return {name: prod(t.shape) * numpy_dtype(t.dtype).itemsize for name, t in tensors.items()}
+
+
+def _write_weights(path: Path, reader: GGUFReader, source: Source, report: Report) -> None:
+    sizes = _sizes(source)
+    entries = {name: (source.tensors[name].dtype, source.tensors[name].shape) for name in sizes}
+    total = sum(sizes.values())
     written = 0
     with path.open("wb") as file:
         file.write(encode_directory(entries))

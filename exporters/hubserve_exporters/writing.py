@@ -1,14 +1,13 @@
-"""Planned files onto the disk: there is room first, and they are really there at the end."""
+"""Planned files onto the disk, where they really are at the end."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 
 from hubserve_exporters.ahead import ahead
 from hubserve_exporters.encoding import encode
-from hubserve_exporters.errors import MAKE_ROOM, ExportError
+from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf.writer import padding
 from hubserve_exporters.parts import Part
 from hubserve_exporters.plan import PlannedTensor
@@ -16,18 +15,6 @@ from hubserve_exporters.plan import PlannedTensor
 _STRIDE = 2**25
 Report = Callable[[int, int], None]
 """Takes how many bytes are written, and how many there will be."""
-Room = Callable[[Path, int], None]
-"""Takes a folder, and how many bytes it is to have room for; raises if there is not."""
-
-
-def check_room(folder: Path, needed: int) -> None:
-    """Raises ExportError if the disk of the folder has not so many bytes free."""
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise ExportError(
-            f"{folder} has {free / 1e9:.3g} GB free, and {needed / 1e9:.3g} GB are needed:"
-            f" {MAKE_ROOM}."
-        )
 
 
 def write_parts(parts: Sequence[Part], folder: Path, report: Report) -> list[Path]:

@@ -16,6 +16,8 @@ from hubserve_exporters import (
     ExportError,
     GGUFExportConfig,
     export_gguf,
+    preview_export,
+    restore_checkpoint,
     writing,
 )
 
@@ -70,8 +72,13 @@ def test_a_disk_that_fills_up_while_it_is_written(
     monkeypatch.setattr(writing, "open", opened, raising=False)
     with pytest.raises(ExportError) as caught:
         export_gguf(checkpoint("llama"), GGUFExportConfig(path, dtype=dtype))
-    said = str(caught.value)
-    assert said.startswith(f"{path} cannot be written: No space left on device; make room there")
+    begun, _, rest = str(caught.value).partition(" KiB are needed: ")
+    before, _, needed = begun.rpartition(" ")
+    assert before == f"{path} cannot be written: No space left on device, and"
+    # The file, or for llama.cpp the one before it, too.
+    size = preview_export(checkpoint("llama"), GGUFExportConfig(path, dtype=dtype)).size
+    assert int(needed) == round((1.6 if dtype == "q6_k" else 1) * size / 1024)
+    assert rest == "make room there, or write to another disk (-o; --cache-dir where it is served)."
     assert [found.name for found in tmp_path.iterdir()] == ["it.gguf"]
     assert path.read_text() == "old"
 
@@ -82,7 +89,7 @@ def test_a_disk_that_is_too_small_is_seen_before_anything_is_written(
     free = shutil.disk_usage(tmp_path)._replace(free=400_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
     monkeypatch.setattr(writing, "open", lambda *_: pytest.fail("nothing"), raising=False)
-    with pytest.raises(ExportError, match=r"has 0.0004 GB free, and .* are needed: make"):
+    with pytest.raises(ExportError, match=r"has 391 KiB free, and 491 KiB are needed: make"):
         export_gguf(checkpoint("llama"), GGUFExportConfig(tmp_path / "it.gguf"))
     assert not list(tmp_path.iterdir())
 
@@ -108,6 +115,18 @@ def test_a_checkpoint_that_does_not_fit(tmp_path: Path) -> None:
     export_gguf(checkpoint("llama"), GGUFExportConfig(source, check="none"))
     said = limited(source, tmp_path / "back", 100_000, "restore")
     assert "back cannot be written: File too large" in said and "\n" not in said
+    assert [found.name for found in tmp_path.iterdir()] == ["it.gguf"]
+
+
+def test_a_checkpoint_for_which_there_is_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "it.gguf"
+    export_gguf(checkpoint("llama"), GGUFExportConfig(source, check="none"))
+    free = shutil.disk_usage(tmp_path)._replace(free=400_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
+    with pytest.raises(ExportError, match=r" has 391 KiB free, and .* are needed: make"):
+        restore_checkpoint(source, tmp_path / "back")
     assert [found.name for found in tmp_path.iterdir()] == ["it.gguf"]
 
 

@@ -1,11 +1,13 @@
 """Room for an export that is about to be made: what was not used for longest goes first."""
 
-import shutil
 from collections.abc import Callable
 
 from hubserve_engine.exports.store import Export, ExportStore
 from hubserve_engine.units import size_text
 from hubserve_exporters.errors import ExportError
+from hubserve_exporters.room import check_room, free_room
+
+_STEP = "make room there, or name a folder on another disk with --cache-dir"
 
 
 def make_room(
@@ -25,7 +27,7 @@ def make_room(
         claims = store.claims(but=key)
         found = [export for export, _ in store.all() if export.key != key]
         allowed = limit - sum(export.size for export in found) - sum(size for size, _ in claims)
-        free = shutil.disk_usage(store.path).free - sum(size - taken for size, taken in claims)
+        free = free_room(store.path) - sum(size - taken for size, taken in claims)
         idle = [export for export in reversed(found) if store.is_idle(export)]
         removable = sum(export.size for export in idle)
         _check(store, needed, limit, allowed + removable, free + removable)
@@ -49,9 +51,5 @@ def _check(store: ExportStore, needed: int, limit: int, allowed: int, free: int)
             f" leaves {size_text(max(0, allowed))} for exports{beside}: name a larger"
             " --export-disk."
         )
-    if needed > free:
-        raise ExportError(
-            f"{store.path} has room for {size_text(max(0, free))}, even without the exports that"
-            f" nobody uses, and {size_text(needed)} are needed: make room there, or name a"
-            " folder on another disk with --cache-dir."
-        )
+    beside = ", even without the exports that nobody uses"
+    check_room(store.path, needed, free, beside=beside, step=_STEP)

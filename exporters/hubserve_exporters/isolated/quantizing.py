@@ -48,20 +48,20 @@ def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[s
     target = _PART.sub("", arguments["target"]) if params.keep_split else arguments["target"]
     paths = os.fsencode(arguments["source"]), os.fsencode(target)
     if llama.llama_model_quantize(*paths, ctypes.byref(params)):
-        _look_for_room(Path(arguments["target"]))
+        _look_for_room(Path(arguments["target"]), arguments["needed"])
         raise fail("llama.cpp cannot quantize the model")
     report(1.0)
     return {}
 
 
-def _look_for_room(target: Path) -> None:
+def _look_for_room(target: Path, needed: int | None) -> None:
     """Raises ExportError if nothing more can be written to the file. Of that llama.cpp says no more
     than "iostream error"."""
     try:
         with target.open("ab") as file:
             file.write(bytes(2**20))
     except OSError as error:
-        raise unwritable(target, error) from error
+        raise unwritable(target, error, needed) from error
 
 
 def _importance(arguments: Mapping[str, Any]) -> Importance:
