@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.utils.tqdm import progress_bar_states
 from safetensors.numpy import load_file, save_file
 from tests.support.checkpoints import checkpoint
 from tests.support.gguf_builder import Value, write_gguf
@@ -80,6 +81,8 @@ def server(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    # Who makes checkpoints turns bars off for this process.
+    monkeypatch.setitem(progress_bar_states, "_global", True)
     repos = {"owner/Tiny-Llama": Repo.of_folder(tiny)}
     with HubServer(repos, token=TOKEN, uploads=uploads) as server:
         monkeypatch.setattr(constants, "ENDPOINT", server.url)
@@ -230,6 +233,9 @@ def test_from_the_hub_and_back(hubserve: Program, server: HubServer) -> None:
     assert hubserve("export", "owner/Tiny-Llama", "--push", "owner/Tiny-GGUF") == 0, hubserve.err
     size = (hubserve.folder / "Tiny-Llama-F32.gguf").stat().st_size
     assert f"Sending Tiny-Llama-F32.gguf, {size_text(size)}\n" in hubserve.err
+    # It went as a large file, and without a bar, as nobody watches.
+    assert server.uploads is not None and server.uploads.taken == ["Tiny-Llama-F32.gguf"]
+    assert not set("\r█") & set(hubserve.err), hubserve.err
     repo = server.repos["owner/Tiny-GGUF"]
     files = repo.revisions["main"]
     assert repo.private and set(files) == {"Tiny-Llama-F32.gguf", "README.md", "LICENSE"}
@@ -240,7 +246,6 @@ def test_from_the_hub_and_back(hubserve: Program, server: HubServer) -> None:
 
     (hubserve.folder / "notes.txt").write_text("secret")
     assert hubserve("push", ".", "owner/Again", "--public") == 0
-    # No bar where nobody watches.
     assert hubserve.err == f"Sending Tiny-Llama-F32.gguf, {size_text(size)}\n"
     assert set(server.repos["owner/Again"].revisions["main"]) == {"Tiny-Llama-F32.gguf"}
     assert "is public, and the model was to be private" in hubserve.refused(
