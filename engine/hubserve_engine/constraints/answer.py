@@ -70,5 +70,5 @@ def _body(
     if offered and said:
         ways.append(calls(family.format.layouts[0], at_start(mark)))
     elif offered:
-        ways += [calls(layout, anywhere(grammar, layout, mark)) for layout in spoken(family.format)]
+        ways += [calls(each, anywhere(grammar, text, mark)) for each, text in spoken(family.format)]
     return f"({' | '.join(ways)})"

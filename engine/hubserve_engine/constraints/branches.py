@@ -61,5 +61,15 @@ def _rooted(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
     return {**definitions(root), **(known if isinstance(known, dict) else {})}
 
 
+def unnamed(schema: dict[str, Any]) -> bool:
+    """Whether an object may have, or needs, members that are not named in its `properties`."""
+    named, required = schema.get("properties"), schema.get("required")
+    known = named if isinstance(named, dict) else {}
+    if isinstance(required, list) and any(name not in [*known] for name in required):
+        return True
+    further = schema.get("additionalProperties")
+    return not known and bool(further if named is not None else further is not False)
+
+
 def definitions(root: dict[str, Any]) -> dict[str, Any]:
     return {key: root[key] for key in ("$defs", "definitions") if key in root}

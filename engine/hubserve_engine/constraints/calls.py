@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hubserve_engine.constraints import values
+from hubserve_engine.constraints.branches import unnamed
 from hubserve_engine.constraints.grammar import Grammar, literal, pattern
 from hubserve_engine.constraints.notation import Notation
 from hubserve_engine.constraints.tagged import holds, tagged
@@ -27,6 +28,7 @@ _PLACEHOLDERS = {
 }
 _SPLIT = re.compile("({id}|{index}|{number})").split
 _FIXED = re.compile(r"\{(?:id|index|number|name)\}").split
+_ANYTHING = "/(?s:.*)/"
 _TELLING = 5
 """Characters that a text has at least which shows that a call begins."""
 
@@ -79,29 +81,42 @@ def row(
     # it would have to be that one: what a grammar reads is as long as it can be.
     call_end = layout.call[1] if last.startswith(layout.call[1]) else ""
     between = layout.separator if call_end else layout.call[1] + layout.separator
-    first, more = [], []
+    first, more, free, free_later = [], [], [], []
     for tool in tools:
         before, arguments, after = _call(grammar, layout, tool)
+        start, later = begin(opening + before), _text(between + before)
+        if arguments is None:
+            free.append(f"{start} {_ANYTHING}")
+            free_later.append(f"{later} {_ANYTHING}")
+            continue
         body = f"{arguments} {_text(after)} {_text(call_end)}"
-        first.append(f"{begin(opening + before)} {body}")
-        more.append(f"{_text(between + before)} {body}")
-    one = grammar.rule(" | ".join(first))
-    last = last[len(call_end) :]
-    if most == 1:
-        return f"{one} {_text(last)}"
-    return f"{one} {grammar.rule(' | '.join(more))}{{0,{most - 1}}} {_text(last)}"
+        first.append(f"{start} {body}")
+        more.append(f"{later} {body}")
+    if not first:
+        return grammar.rule(" | ".join(free))
+    one, end = grammar.rule(" | ".join(first)), _text(last[len(call_end) :])
+    if most > 1:
+        one = f"{one} {grammar.rule(' | '.join(more))}{{0,{most - 1}}}"
+        end = f"({' | '.join(filter(None, [*free_later, end]))})" if free or end else ""
+        end += "?" if free and not last[len(call_end) :] else ""
+    return f"({' | '.join([*free, f'{one} {end}'])})"
 
 
-def spoken(format: ToolFormat) -> list[Layout]:
+def spoken(format: ToolFormat) -> list[tuple[Layout, str]]:
     """The layouts in which a model may write a call: the first, and those that differ from it in
-    what they begin with alone."""
-    found = list(format.layouts[:1])
-    for layout in format.layouts[1:]:
-        body, first = layout.body, format.layouts[0].body
-        alike = isinstance(body, NamedBody) and isinstance(first, NamedBody)
-        told = any(_telling(each) in _opening(layout) for each in found)
-        if alike and body.arguments == first.arguments and not told:
-            found.append(layout)
+    what they begin with alone; each with the text that shows that a call begins."""
+    first, *others = format.layouts
+    found = [(first, _telling(first))]
+    for layout in others:
+        text = _telling(layout)
+        same = replace(first, call=(layout.call[0], first.call[1]))
+        if layout == same and found[0][1].endswith(text):
+            found[0] = (first, text)  # the first with its beginning forgotten
+            continue
+        alike = isinstance(layout.body, NamedBody) and isinstance(first.body, NamedBody)
+        told = any(known in _opening(layout) for _, known in found)
+        if alike and not told and layout.body.arguments == first.body.arguments:
+            found.append((layout, text))
     return found
 
 
@@ -110,13 +125,13 @@ def at_start(mark: str) -> Callable[[str], str]:
     return lambda whole: _text(whole.removeprefix(mark))
 
 
-def anywhere(grammar: Grammar, layout: Layout, mark: str) -> Callable[[str], str]:
-    """The same for calls that begin in the midst of any text."""
-    fixed = _telling(layout)
+def anywhere(grammar: Grammar, telling: str, mark: str) -> Callable[[str], str]:
+    """The same for calls that begin in the midst of any text with one that is `telling`, or else
+    with all up to the arguments."""
     rules: dict[str, str] = {}
 
     def begin(whole: str) -> str:
-        text = fixed or whole
+        text = telling or whole
         before, at = "(?s:.*)", 0
         if mark and text.startswith(mark):
             before, at = f"((?s:.*){pattern(mark)})?", len(mark)
@@ -143,11 +158,12 @@ def _telling(layout: Layout) -> str:
     return fixed
 
 
-def _call(grammar: Grammar, layout: Layout, tool: Tool) -> tuple[str, str, str]:
-    """What stands before the arguments, the arguments as an expression, and what stands behind,
-    but for the end of the call."""
+def _call(grammar: Grammar, layout: Layout, tool: Tool) -> tuple[str, str | None, str]:
+    """What stands before the arguments, the arguments as an expression (None if they can be more
+    than the notation can be held to), and what stands behind, but for the end of the call."""
     name = literal(tool.name)
     before = layout.call[0]
+    inside: str | None
     match layout.body:
         case JsonBody("", _, leading, trailing):
             before += f"{{{leading}{name}: "
@@ -161,13 +177,13 @@ def _call(grammar: Grammar, layout: Layout, tool: Tool) -> tuple[str, str, str]:
     return before.replace("{name}", tool.name), inside, after.replace("{name}", tool.name)
 
 
-def _arguments(grammar: Grammar, arguments: Arguments, schema: dict[str, Any]) -> str:
+def _arguments(grammar: Grammar, arguments: Arguments, schema: dict[str, Any]) -> str | None:
     if isinstance(arguments, TaggedArguments):
-        return tagged(grammar, arguments, schema)
+        return None if unnamed(schema) else tagged(grammar, arguments, schema)
     notation = Notation.of(arguments)
     if notation is None:
         return grammar.json(schema)
-    return values.Values(grammar, notation, schema).arguments()
+    return None if unnamed(schema) else values.Values(grammar, notation, schema).arguments()
 
 
 def _text(text: str) -> str:

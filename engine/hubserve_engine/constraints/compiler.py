@@ -16,6 +16,8 @@ from hubserve_engine.constraints.vocabulary import Vocabulary, vocabulary
 from hubserve_engine.errors import InvalidRequest
 
 _KEPT = 16
+_TOO_LARGE = ("symbols.len()", "grammar) too big", "max is", "too many expressions")
+"""In llguidance's words for grammars that are larger than its own limits."""
 
 
 class Compiler:
@@ -64,4 +66,16 @@ def refusal(error: str, *, param: str) -> InvalidRequest:
     reason = one_line(error)
     if "NoExtensionBias" in reason:
         reason = "nothing can come of it, as where a '$ref' or a rule leads to itself alone"
+    if param == "tools" and any(words in reason for words in _TOO_LARGE):
+        return too_many_tools()
+    reason = reason.partition("<backtrace>")[0].strip()
     return InvalidRequest(f"{param!r} makes no grammar: {reason}", param=param)
+
+
+def too_many_tools() -> InvalidRequest:
+    return InvalidRequest(
+        "The tools are too many to be held to: together they make a grammar of more than 65,000"
+        " rules or 2,000 names. Offer fewer of them, name in 'tool_choice' those that may be called"
+        " now, or let it be 'auto' without 'strict'.",
+        param="tools",
+    )

@@ -1,20 +1,29 @@
 """The constraints of one model's requests. For one thread."""
 
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from hubserve_engine.backends.base import Backend
+from hubserve_engine.choosing import Guide
 from hubserve_engine.constraints.answer import Family, source
-from hubserve_engine.constraints.compiler import Compiler, refusal
+from hubserve_engine.constraints.compiler import Compiler, refusal, too_many_tools
 from hubserve_engine.constraints.first_steps import failing
 from hubserve_engine.constraints.grammar import Grammar
 from hubserve_engine.constraints.guide import GrammarGuide
 from hubserve_engine.constraints.kinds import content
+from hubserve_engine.constraints.lenient import Lenient
 from hubserve_engine.constraints.probe import placed
 from hubserve_engine.constraints.schema import exact
 from hubserve_engine.constraints.tools import Tools
-from hubserve_engine.profiles import Profile
+from hubserve_engine.errors import InvalidRequest
+from hubserve_engine.profiles import PLAIN, Profile
 from hubserve_engine.tool_formats import ToolFormat
-from hubserve_engine.types import Constraint, Rendered, Request
+from hubserve_engine.types import Chat, Constraint, Rendered, Request
+
+logger = logging.getLogger(__name__)
+
+_MANY_TOOLS = 300
 
 
 class Constraints:
@@ -29,6 +38,21 @@ class Constraints:
         self._compiler = Compiler(backend, shown)
         self._tools = Tools()
 
+    def held(
+        self, request: Request, rendered: Rendered, *, may_think: bool
+    ) -> Sequence[Guide | None]:
+        """As `guides`. Where calls alone are held to something, and none has to come, an answer
+        goes on without that if it fails."""
+        if request.constraint is not None or request.tool_use.choice != "auto":
+            return self.guides(request, rendered, may_think=may_think)
+        what = "calls of an answer are not held to the schemas of their tools"
+        try:
+            guides = self.guides(request, rendered, may_think=may_think)
+        except InvalidRequest as error:
+            logger.warning("%s: %s", what, error.message)
+            return [None] * request.n
+        return [Lenient(each, what) for each in guides]
+
     def guides(
         self, request: Request, rendered: Rendered, *, may_think: bool
     ) -> list[GrammarGuide]:
@@ -38,13 +62,36 @@ class Constraints:
         """
         grammar = source(request, rendered, self._family, self._tools, may_think=may_think)
         constraint = request.constraint
+        if not self._compiler.knows(grammar):
+            if constraint is not None:
+                _tried(constraint)
+            self._tried_calls(request)
         param = constraint.param if constraint is not None else "tools"
-        if constraint is not None and not self._compiler.knows(grammar):
-            _tried(constraint)
         own = constraint is not None and constraint.kind not in ("json_object", "json_schema")
-        return [
-            self._compiler.guide(grammar, param=param, any_digits=own) for _ in range(request.n)
-        ]
+        try:
+            return [
+                self._compiler.guide(grammar, param=param, any_digits=own) for _ in range(request.n)
+            ]
+        except InvalidRequest:
+            chat = request.prompt
+            if constraint is None or not isinstance(chat, Chat) or not chat.tools:
+                raise
+            # Whether that is for the tools shows without them.
+            alone = replace(request, prompt=replace(chat, tools=()))
+            self.guides(alone, rendered, may_think=may_think)
+            raise too_many_tools() from None
+
+    def _tried_calls(self, request: Request) -> None:
+        """Raises InvalidRequest where calls that have to come would fail at the names of their
+        functions: behind thinking that shows late."""
+        if request.tool_use.choice != "required" or not isinstance(request.prompt, Chat):
+            return
+        if len(request.prompt.tools) < _MANY_TOOLS:
+            return
+        alone, plain = replace(request, constraint=None), replace(self._family, profile=PLAIN)
+        calls = source(alone, Rendered("", False), plain, self._tools, may_think=False)
+        if reason := failing(calls):
+            raise refusal(reason, param="tools")
 
 
 def _tried(constraint: Constraint) -> None:
@@ -52,7 +99,6 @@ def _tried(constraint: Constraint) -> None:
     answer it comes."""
     if constraint.kind == "json_schema":
         placed(exact(constraint.value, param=constraint.param), param=constraint.param)
-        return
     alone = Grammar()
     reason = failing(alone.source(content(alone, constraint)))
     if reason is not None:

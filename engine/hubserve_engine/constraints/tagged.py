@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from hubserve_engine.constraints.branches import branches, definitions, kinds, only
+from hubserve_engine.constraints.branches import branches, definitions, kinds, only, unnamed
 from hubserve_engine.constraints.grammar import Grammar, literal, pattern
 from hubserve_engine.constraints.probe import sound
 from hubserve_engine.tool_formats.layout import TaggedArguments
@@ -32,10 +32,7 @@ def holds(schema: dict[str, Any]) -> bool:
     """Whether arguments between tags can be held to all that the schema says of them."""
     properties = schema.get("properties")
     named = properties if isinstance(properties, dict) else {}
-    required = schema.get("required")
-    if _OF_ALL & schema.keys() or (schema.get("additionalProperties") and not named):
-        return False
-    if isinstance(required, list) and any(name not in [*named] for name in required):
+    if _OF_ALL & schema.keys() or unnamed(schema):
         return False
     return all(
         not set(name) & set("<>\"'=\n") and _holds(list(branches(each, schema)))
@@ -85,7 +82,7 @@ def _text(grammar: Grammar, schema: dict[str, Any], end: str) -> str:
     if isinstance(listed, list):
         texts = [literal(each) for each in listed if isinstance(each, str)]
         if texts:
-            return f"({' | '.join(texts)}) {literal(end)}"
+            return f"{grammar.terminal(' | '.join(texts))} {literal(end)}"
     low, high = schema.get("minLength"), schema.get("maxLength")
     if isinstance(low, int) or isinstance(high, int):
         size = f"{{{low or 0},{'' if high is None else high}}}"

@@ -15,7 +15,7 @@ from hubserve_engine.types import ToolUse
 
 logger = logging.getLogger(__name__)
 
-_KEPT = 256
+_KEPT = 2048
 
 
 class Tools:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from hubserve_engine.constraints.branches import branches, definitions, kinds, only
+from hubserve_engine.constraints.branches import branches, definitions, kinds, only, unnamed
 from hubserve_engine.constraints.grammar import Grammar, literal
 from hubserve_engine.constraints.notation import Notation
 from hubserve_engine.constraints.probe import sound
@@ -35,10 +35,9 @@ _NAME = "/[A-Za-z_][A-Za-z0-9_]*/"
 
 def holds(notation: Notation, schema: Schema) -> bool:
     """Whether the arguments can be held to all that the schema says of them."""
-    if schema.get("additionalProperties") and not _properties(schema):
-        return False
     return (
-        _plain(schema)
+        not unnamed(schema)
+        and _plain(schema)
         and _members_hold(notation, schema, first=True)
         and all(
             _holds(notation, each) for value in _values(schema) for each in branches(value, schema)
@@ -167,9 +166,14 @@ class Values:
     def _texts(self, schema: Schema, end: str) -> Iterator[str]:
         listed = _listed(schema)
         if listed is not None:
-            for text in listed:
-                if isinstance(text, str) and self._notation.tells(text):
-                    yield from self._notation.listed(text, end)
+            written = [
+                way
+                for text in listed
+                if isinstance(text, str) and self._notation.tells(text)
+                for way in self._notation.listed(text, end)
+            ]
+            if written:
+                yield self._grammar.terminal(" | ".join(written))
             return
         low, high = schema.get("minLength"), schema.get("maxLength")
         yield self._notation.text(self._grammar, low or 0, high, end)

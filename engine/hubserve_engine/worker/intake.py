@@ -191,7 +191,7 @@ class Intake:
                 self._backend, self.profile, self.tool_format, self.layout_tokens
             )
         switch = (chat.reasoning if chat else None) or self._reasoning
-        return self._constraints.guides(request, rendered, may_think=switch != "off")
+        return self._constraints.held(request, rendered, may_think=switch != "off")
 
     def _budgeted(
         self, request: Request, rendered: Rendered, room: int, then: Guide | None

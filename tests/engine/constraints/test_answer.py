@@ -18,6 +18,7 @@ from hubserve_engine.constraints.guide import GrammarGuide
 from hubserve_engine.errors import InvalidRequest
 from hubserve_engine.profiles import PLAIN, Profile, choose
 from hubserve_engine.tool_formats import FORMATS
+from hubserve_engine.tool_formats.layout import Layout
 from hubserve_engine.types import Chat, Constraint, Message, Rendered, Request, ToolUse
 
 MODEL = OddTokens()
@@ -138,6 +139,8 @@ def test_what_would_fail_within_the_answer_is_refused_at_once(profile: Profile) 
     for schema, place in ((wide, "#"), (deep, "#/properties/a"), (many, "#/items")):
         with pytest.raises(InvalidRequest, match=f"more members or alternatives at '{place}'"):
             guide(Constraint("json_schema", schema, "field"), profile)
+    with pytest.raises(InvalidRequest, match="leads to itself"):
+        guide(Constraint("json_schema", {"$ref": "#"}, "field"), profile)
     rows = " | ".join(f'"x{number}" root' for number in range(3000))
     with pytest.raises(InvalidRequest, match="'field' makes no grammar"):
         guide(Constraint("gbnf", f'root ::= "a" ({rows})', "field"), profile)
@@ -342,6 +345,55 @@ def test_a_call_that_is_required_comes_and_fits(format: str, parallel: bool) -> 
             else:
                 assert json.loads(each) == {}
     assert ended > 1
+
+
+ANYTHING: list[dict[str, Any]] = [
+    {"type": "object"},
+    {"type": "object", "properties": {}, "additionalProperties": True},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"x": {"type": "integer"}}}}},
+    {"type": "object", "required": ["x"]},
+    {"type": "object", "properties": {f"p{n}": {} for n in range(900)}},
+]
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+@pytest.mark.parametrize("schema", ANYTHING, ids=lambda schema: str(schema)[:40])
+def test_arguments_that_nothing_names_may_come(schema: dict[str, Any], format: str) -> None:
+    """A call must not have to do without them, and other calls are held as ever."""
+    tool = {"type": "function", "function": {"name": "odd", "parameters": schema}}
+    chat = Chat((Message("user", "hi"),), tools=(tool, WEATHER))
+
+    def held(use: ToolUse, calls: list[tuple[str, dict[str, Any]]], layout: Layout) -> bool:
+        row = layout.written([("a1b2c3d4e", *call) for call in calls]).rstrip()
+        texts = [row.removesuffix(end) for end in ("", "<|call|>", "<|eom|>")]
+        for text in texts:
+            request = Request(chat, tool_use=use)
+            (found,) = constraints(PLAIN, format).guides(
+                request, Rendered("", False), may_think=True
+            )
+            if takes(found, text):
+                return True
+        return False
+
+    strict, own = ToolUse(strict=True), FORMATS[format].layouts[0]
+    odd, weather = ("odd", {"x": 1}), ("weather", {"city": "x", "days": 2})
+    assert held(strict, [odd], own) and held(strict, [weather, odd], own)
+    assert held(strict, [weather], own) and held(strict, [odd, weather], own)
+    assert not held(strict, [("weather", {"city": "x", "days": "two"})], own)
+    layouts = (own, FORMATS["generic"].layouts[0])
+    assert any(held(ToolUse("required"), [odd, weather], layout) for layout in layouts)
+
+
+@pytest.mark.parametrize("format", ["qwen-xml", "lfm2", "gemma", "minimax-m3"])
+def test_thousands_of_values_are_told_apart(format: str) -> None:
+    listed = {"enum": [f"value {number}" for number in range(4000)]}
+    schema = {"type": "object", "properties": {"a": listed}, "required": ["a"]}
+    tool = {"type": "function", "function": {"name": "odd", "parameters": schema}}
+    request = Request(Chat((Message("user", "hi"),), tools=(tool,)), tool_use=ToolUse("required"))
+    for value, fits in (("value 3999", True), ("value 39990", False)):
+        (found,) = constraints(PLAIN, format).guides(request, Rendered("", False), may_think=True)
+        text = FORMATS[format].layouts[0].written([("", "odd", {"a": value})])
+        assert takes(found, text) == fits
 
 
 REFERRING = {
