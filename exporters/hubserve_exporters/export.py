@@ -4,13 +4,11 @@ import math
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from hubserve_exporters.aside import aside
 from hubserve_exporters.checkpoint import Checkpoint
 from hubserve_exporters.checks import check
 from hubserve_exporters.errors import ExportError, unwritable
@@ -64,10 +62,10 @@ def export_gguf(
         parts = parts_of(plan, unquantized(config))
         target = config.out_path.parent
         final = [target / part.name for part in parts]
-        for place in final:
-            if place.is_dir():
-                raise ExportError(f"{place} is a folder; name a file.")
-        with _aside(config.out_path) as folder:
+        with aside(config.out_path) as folder:
+            for place in final:
+                if place.is_dir():
+                    raise ExportError(f"{place} is a folder; name a file.")
             needed = sum(part.size for part in parts)
             if config.vocab_only:
                 scheme = None
@@ -108,10 +106,9 @@ def _write_quantized(
     report: Report,
 ) -> list[Path]:
     """As the checkpoint has its numbers first, and from that by llama.cpp: both halves report."""
-    aside = folder / "unquantized"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir()
-    sources = write_parts(parts, aside, lambda written, total: report(written, 2 * total))
+    unquantized = folder / "unquantized"
+    unquantized.mkdir()
+    sources = write_parts(parts, unquantized, lambda written, total: report(written, 2 * total))
     targets = [folder / part.name for part in parts]
     total = sum(part.size for part in parts)
     quantize(
@@ -122,7 +119,7 @@ def _write_quantized(
         needed=needed,
         report=lambda share: report(total + int(share * total), 2 * total),
     )
-    shutil.rmtree(aside)
+    shutil.rmtree(unquantized)
     for target in targets:
         sync(target)
     return targets
@@ -138,29 +135,6 @@ def _types(files: Sequence[Path]) -> dict[str, tuple[int, int]]:
                 counts[tensor.type.name] += 1
                 sizes[tensor.type.name] += tensor.size
     return {name: (counts[name], size) for name, size in sizes.most_common()}
-
-
-@contextmanager
-def _aside(out_path: Path) -> Iterator[Path]:
-    """A folder beside the path for what is not ready; it goes away, whatever happens.
-
-    What a process that was killed left in it goes away first. Raises ExportError if another one
-    writes there now, or if nothing can be written.
-    """
-    folder = out_path.with_name(f"{out_path.name}.partial")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / "lock", timeout=0):
-            for left in folder.glob("*.gguf"):
-                left.unlink()
-            try:
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-    except Timeout:
-        raise ExportError(f"Another export to {out_path} is running; wait for it to end.") from None
-    except OSError as error:
-        raise unwritable(out_path, error) from error
 
 
 def _sync_folder(folder: Path) -> None:

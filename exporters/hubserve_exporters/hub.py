@@ -2,6 +2,7 @@
 
 import fnmatch
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ ALLOWED = (
     "additional_chat_templates/*.jinja",
 )
 """What is part of a model. A folder may also hold logs, notes and secrets."""
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,12 @@ class Pushed:
 
     def __str__(self) -> str:
         return f"{self.url} ({'private' if self.private else 'public'}): {', '.join(self.files)}"
+
+
+def check_repository(repo_id: str) -> None:
+    """Raises ExportError for what does not look like the name of a repository."""
+    if not _REPOSITORY.fullmatch(repo_id):
+        raise _no_name(repo_id)
 
 
 def push_to_hub(
@@ -76,6 +84,7 @@ def push_to_hub(
 
     from hubserve_exporters.upload import Upload
 
+    check_repository(repo_id)
     files = _files(Path(folder))
     api = HfApi(endpoint=endpoint, token=token, library_name="hubserve")
     with _explained(repo_id, api):
@@ -159,10 +168,8 @@ def _explained(repo_id: str, api: "HfApi") -> Iterator[None]:
         yield
     except ExportError:
         raise
-    except errors.HFValidationError as error:
-        raise ExportError(
-            f"{repo_id!r} cannot be the name of a repository; it is 'owner/repo'."
-        ) from error
+    except errors.HFValidationError:
+        raise _no_name(repo_id) from None
     except errors.HfHubHTTPError as error:
         raise ExportError(_status(repo_id, api.endpoint, error)) from None
     except errors.OfflineModeIsEnabled as error:
@@ -180,6 +187,10 @@ def _explained(repo_id: str, api: "HfApi") -> Iterator[None]:
             f"Sending to {repo_id!r} on {api.endpoint} failed ({type(cause).__name__}); check the"
             " network and HF_ENDPOINT, and run the command again: what is sent is not sent twice."
         ) from None
+
+
+def _no_name(repo_id: str) -> ExportError:
+    return ExportError(f"{repo_id!r} cannot be the name of a repository; it is 'owner/repo'.")
 
 
 def _status(repo_id: str, endpoint: str, error: "HfHubHTTPError") -> str:

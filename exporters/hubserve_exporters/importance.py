@@ -8,6 +8,7 @@ file, and an older one that ends in .dat. Source: `tools/imatrix/imatrix.cpp` an
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from struct import Struct, error
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,21 @@ from hubserve_exporters.errors import ExportError
 from hubserve_exporters.gguf.errors import GGUFError
 from hubserve_exporters.gguf.reader import GGUFFile, open_gguf
 from hubserve_exporters.gguf.tensor_types import TensorType
-from hubserve_exporters.gguf.tensors import MAX_NAME_BYTES, TensorInfo
+from hubserve_exporters.gguf.tensors import MAX_NAME_BYTES
 
 Importance = dict[str, NDArray[np.float32]]
 """By the name of a tensor: a number for each input column, of one expert after another."""
+
+
+class _Weights(Protocol):
+    """A tensor of a file; `shape` has the length of a row first."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
 
 _SUMS, _COUNTS = ".in_sum2", ".counts"
 _INT = Struct("<i")
@@ -46,7 +58,7 @@ def read_importance(path: Path) -> Importance:
     return importance
 
 
-def check_importance(importance: Mapping[str, object], tensors: Iterable[TensorInfo]) -> None:
+def check_importance(importance: Mapping[str, object], tensors: Iterable[_Weights]) -> None:
     """Raises ExportError unless it was made of a model with these tensors.
 
     llama.cpp passes over entries that fit nothing, and quantizes as if they were not there.

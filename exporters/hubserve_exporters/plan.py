@@ -18,6 +18,7 @@ from hubserve_exporters.general import general_metadata
 from hubserve_exporters.gguf.tensor_types import TensorType
 from hubserve_exporters.gguf.tensors import MAX_DIMENSIONS, MAX_NAME_BYTES, align
 from hubserve_exporters.gguf.writer import ALIGNMENT, Value
+from hubserve_exporters.importance import check_importance, read_importance
 from hubserve_exporters.ledger import ledger_of
 from hubserve_exporters.mapping import Group, Mapped, map_tensors
 from hubserve_exporters.operations import apply
@@ -116,6 +117,8 @@ def plan_export(checkpoint: Checkpoint, config: GGUFExportConfig) -> Plan:
     for extra, values in mapped.architecture.extra_tensors().items():
         tensors.append(PlannedTensor(extra, TensorType.F32, tensor_of(values)))
     _hold_to_limits(tensors)
+    if config.importance is not None:
+        check_importance(read_importance(config.importance), tensors)
     warnings += _narrowed(tensors, main)
 
     metadata: dict[str, Value] = {

@@ -1,12 +1,12 @@
 """A GGUF file becomes the checkpoint that it was made from, as transformers loads it."""
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
+from hubserve_exporters.aside import aside
 from hubserve_exporters.checkpoint import WEIGHTS
 from hubserve_exporters.encoding import rounded
 from hubserve_exporters.errors import ExportError, unwritable
@@ -47,25 +47,21 @@ def restore_checkpoint(
     target = Path(folder)
     if target.exists():
         raise ExportError(f"{target} is there already; name a folder that is not.")
-    aside = target.with_name(f"{target.name}.partial")
-    with GGUFReader(path) as reader:
+    with GGUFReader(path) as reader, aside(target) as place:
         source = read_source(reader.metadata)
-        needed = None
+        files = _files(reader, source)
+        needed = sum(map(len, files.values())) + sum(_sizes(source).values())
+        check_room(target.parent, needed)
+        made = place / "checkpoint"
         try:
-            shutil.rmtree(aside, ignore_errors=True)
-            aside.mkdir(parents=True)
-            files = _files(reader, source)
-            needed = sum(map(len, files.values())) + sum(_sizes(source).values())
-            check_room(target.parent, needed)
+            made.mkdir()
             for name, data in files.items():
-                (aside / name).parent.mkdir(exist_ok=True)
-                (aside / name).write_bytes(data)
-            _write_weights(aside / WEIGHTS, reader, source, report)
-            aside.rename(target)
+                (made / name).parent.mkdir(exist_ok=True)
+                (made / name).write_bytes(data)
+            _write_weights(made / WEIGHTS, reader, source, report)
         except OSError as error:
             raise unwritable(target, error, needed) from error
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+        made.rename(target)
     return Restored(target, (*files, WEIGHTS), len(source.tensors), tuple(_notes(source)))
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from filelock import FileLock
 from safetensors.numpy import load_file, save_file
+from tests.exporters.test_importance import old_form
 from tests.support.checkpoints import checkpoint
 
 from hubserve_exporters import Exported, ExportError, GGUFExportConfig, GGUFReader, export_gguf
+from hubserve_exporters import export as module
 from hubserve_exporters.checkpoint import WEIGHTS
 
 PEAK = """
@@ -147,23 +148,14 @@ def test_memory_does_not_grow_with_the_tensors(source: str, folder: Path, tmp_pa
         assert 0 <= int(done.stdout) < largest / 2, dtype
 
 
-def test_what_a_killed_export_left_is_in_nobodys_way(tmp_path: Path) -> None:
-    left = tmp_path / "it.gguf.partial"
-    left.mkdir()
-    (left / "it.gguf").write_text("half")
-    export(checkpoint("llama"), tmp_path / "it.gguf")
+@pytest.mark.parametrize("dtype", ["f32", "q4_k_m"])
+def test_what_a_killed_export_left_is_in_nobodys_way(tmp_path: Path, dtype: str) -> None:
+    for left in ("it.gguf", "unquantized/it.gguf"):
+        path = tmp_path / "it.gguf.partial" / left
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("half")
+    export(checkpoint("llama"), tmp_path / "it.gguf", dtype=dtype)
     assert [found.name for found in tmp_path.iterdir()] == ["it.gguf"]
-
-
-def test_two_exports_to_one_path_do_not_mix(tmp_path: Path) -> None:
-    folder = tmp_path / "it.gguf.partial"
-    folder.mkdir()
-    with (
-        FileLock(folder / "lock"),
-        pytest.raises(ExportError, match=r"Another export to .* is running"),
-    ):
-        export(checkpoint("llama"), tmp_path / "it.gguf")
-    assert folder.is_dir()
 
 
 def test_a_tied_output_that_is_a_copy_is_left_out(folder: Path, tmp_path: Path) -> None:
@@ -257,7 +249,10 @@ def test_a_scheme_of_llama_cpp_leaves_nothing_but_its_files(
         assert all(path.stat().st_size < limit + 20_000 for path in done.files)
 
 
-def test_a_matrix_of_importance_goes_with_schemes_alone(tmp_path: Path) -> None:
+def test_a_matrix_of_importance_is_looked_at_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "aside", lambda _: pytest.fail("nothing"))
     with pytest.raises(ExportError, match="is of no use for f16; choose a type such as q4_k_m"):
         export(
             checkpoint("llama"), tmp_path / "it.gguf", dtype="f16", importance=tmp_path / "m.dat"
@@ -268,7 +263,11 @@ def test_a_matrix_of_importance_goes_with_schemes_alone(tmp_path: Path) -> None:
         export(
             checkpoint("llama"), tmp_path / "it.gguf", dtype="q6_k", importance=tmp_path / "m.dat"
         )
-    assert not list(tmp_path.iterdir())
+    other = tmp_path / "other.dat"
+    other.write_bytes(old_form({"blk.9.attn_q.weight": ([1.0], 1)}))
+    with pytest.raises(ExportError, match=r"has an entry for 'blk\.9\.attn_q\.weight', which this"):
+        export(checkpoint("llama"), tmp_path / "it.gguf", dtype="q6_k", importance=other)
+    assert list(tmp_path.iterdir()) == [other]
 
 
 @pytest.mark.parametrize("dtype", ["f32", "q4_k_m"])

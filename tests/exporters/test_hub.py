@@ -11,7 +11,7 @@ from tests.support.hub_repo import Repo
 from tests.support.hub_server import Fault, HubServer
 
 from hubserve_exporters.errors import ExportError
-from hubserve_exporters.hub import Pushed, push_to_hub
+from hubserve_exporters.hub import Pushed, check_repository, push_to_hub
 
 # The library sends large files in a way that its HTTP client warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning")
@@ -170,6 +170,10 @@ def test_a_hub_that_is_not_there_is_a_sentence(folder: Path) -> None:
 def test_what_is_no_model_is_not_sent(server: HubServer, folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"There is no model in '/nowhere'"):
         push(server, Path("/nowhere"))
+    with pytest.raises(ExportError, match="'a' cannot be the name of a repository"):
+        check_repository("a")
+    with pytest.raises(ExportError, match="'a/b--c' cannot be the name of a repository"):
+        push_to_hub(folder, "a/b--c", token=TOKEN, endpoint=server.url)
     with pytest.raises(ExportError, match="'a b/c' cannot be the name of a repository"):
         push_to_hub(folder, "a b/c", token=TOKEN, endpoint=server.url)
     secret = tmp_path / "secret"

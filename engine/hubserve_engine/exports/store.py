@@ -110,7 +110,7 @@ class ExportStore:
     def claims(self, but: str) -> list[tuple[int, int]]:
         """Of each other export that is made now: the bytes that it will take, and those that it
         has taken. What dead processes left is removed. Raises OSError."""
-        self._sweep()
+        self.sweep()
         keys = (key for key in self._keys() if key != but and self._read(key) is None)
         return [_claimed(self.path / key) for key in keys]
 
@@ -141,7 +141,7 @@ class ExportStore:
     def shrink(self, limit: int, keep: str) -> None:
         """Removes what was not used for longest, until all take at most `limit` bytes, and what
         was never finished. `keep` stays, and whatever is in use. Raises OSError."""
-        self._sweep()
+        self.sweep()
         left = limit
         for export, _ in self.all():
             left -= export.size
@@ -180,8 +180,8 @@ class ExportStore:
         finally:
             os.close(descriptor)
 
-    def _sweep(self) -> None:
-        """Removes what dead processes left."""
+    def sweep(self) -> None:
+        """Removes what dead processes left. Raises OSError."""
         for key in self._keys():
             if self._read(key) is not None:
                 continue

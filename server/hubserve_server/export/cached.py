@@ -1,8 +1,9 @@
 """The command `hubserve exports`: the checkpoints that were exported to be served."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -10,6 +11,9 @@ from hubserve_engine.config import CACHE_VARIABLE
 from hubserve_engine.errors import StartError
 from hubserve_engine.prefix_store.folder import default_folder
 from hubserve_engine.units import size_text
+
+if TYPE_CHECKING:
+    from hubserve_engine.exports.store import Export
 
 
 def exports(
@@ -22,7 +26,10 @@ def exports(
         typer.Argument(metavar="NAME", help="What to remove: names or keys that ls shows."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", metavar="", help="Remove all of them.")
+        bool,
+        typer.Option(
+            "--all", metavar="", help="Remove all of them, and what was begun and never finished."
+        ),
     ] = False,
     cache_dir: Annotated[
         Path | None,
@@ -45,15 +52,11 @@ def exports(
         wanted = set(names or ())
         if not wanted and not everything:
             raise StartError("Name what to remove, as `hubserve exports` lists it, or say --all.")
-        chosen = [
-            export
-            for export, _ in found
-            if everything or export.id in wanted or any(map(export.key.startswith, wanted))
-        ]
-        known = {export.id for export in chosen}
-        for name in wanted - known:
-            if not any(export.key.startswith(name) for export in chosen):
-                raise StartError(f"There is no export {name!r}; `hubserve exports` lists them.")
+        there = [export for export, _ in found]
+        meant = {export.key for name in sorted(wanted) for export in _meant(name, there)}
+        chosen = [export for export in there if everything or export.key in meant]
+        if everything:
+            store.sweep()
         busy = []
         for export in chosen:
             if store.expel(export):
@@ -65,3 +68,14 @@ def exports(
     except OSError as error:
         raise StartError(f"{str(store.path)!r} cannot be used: {error.strerror}.") from error
     return 0
+
+
+def _meant(name: str, exports: "Sequence[Export]") -> "list[Export]":
+    """All of this name, or the one whose key begins so. Raises StartError for none, and several."""
+    if found := [export for export in exports if export.id == name]:
+        return found
+    found = [export for export in exports if name and export.key.startswith(name)]
+    if len(found) != 1:
+        what = f"{name!r} begins {len(found)} keys" if found else f"There is no export {name!r}"
+        raise StartError(f"{what}; `hubserve exports` lists them.")
+    return found

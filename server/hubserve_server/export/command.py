@@ -126,12 +126,15 @@ def export(
     """Make a GGUF file of a checkpoint, checked before it has its name."""
     from hubserve_engine.catalog import Catalog
     from hubserve_exporters import GGUFExportConfig, export_gguf
+    from hubserve_exporters.hub import check_repository
     from hubserve_exporters.quantize import scheme_of
 
     # What is wrong with the arguments is said before anything is fetched.
     type_ = _type(checkpoint, type_)
     with explained():
         scheme_of(type_, imatrix)
+        if push is not None:
+            check_repository(push)
     with explained(), cleared_up() as ended, ExitStack() as stack:
         if dry_run:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="hubserve-")))
@@ -190,7 +193,7 @@ def _target(out: Path | None, name: str, type_: str, raw: "RawCheckpoint") -> Pa
         checkpoint = open_checkpoint(raw.folder)
         pickled = not any(raw.folder.glob(f"*{Path(WEIGHTS).suffix}"))
         kind = "auto" if pickled else source_type(checkpoint.tensors.values()).name
-    return (out or Path()) / f"{name}-{kind.upper()}.gguf"
+    return (out or Path()) / f"{name.replace('/', '-')}-{kind.upper()}.gguf"
 
 
 def _show_plan(raw: "RawCheckpoint", config: "GGUFExportConfig") -> None:

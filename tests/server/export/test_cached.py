@@ -70,6 +70,28 @@ def test_they_are_removed_by_name_or_key(
     assert {export.id for export, _ in store.all()} == left
 
 
+def test_what_begins_several_keys_is_unclear(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], store: ExportStore
+) -> None:
+    path = write_gguf(store.path / f"aab{OLD[3:]}" / "m-F16.gguf")
+    store.add(Export(path.parent.name, "o/Old", "f16", path.name, path.stat().st_size))
+    code, (line,) = run(monkeypatch, capsys, "rm", "aa")
+    assert code == 2 and "'aa' begins 2 keys; `hubserve exports` lists them." in line
+    assert len(run(monkeypatch, capsys, "rm", "aab")[1]) == 1
+    assert store.find(OLD) is not None
+
+
+def test_all_is_also_what_was_never_finished(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], store: ExportStore
+) -> None:
+    begun, still_made = ("c" * 32, "d" * 32)
+    for key in (begun, still_made):
+        write_gguf(store.path / key / "m.gguf.partial" / "m.gguf")
+    with store.alone(still_made, waiting=lambda: pytest.fail("nobody else is there")):
+        assert run(monkeypatch, capsys, "rm", "--all")[0] == 0
+    assert [path.name for path in store.path.iterdir() if path.is_dir()] == [still_made]
+
+
 @pytest.mark.parametrize("words", [["o/Old", "o/New"], ["--all"], ["o/Old"]])
 def test_what_a_server_uses_stays(
     monkeypatch: pytest.MonkeyPatch,
@@ -95,7 +117,11 @@ def test_what_a_server_uses_stays(
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [([], "Name what to remove"), (["o/Old", "o/Gone"], "There is no export 'o/Gone'")],
+    [
+        ([], "Name what to remove"),
+        (["o/Old", "o/Gone"], "There is no export 'o/Gone'"),
+        ([""], "There is no export ''"),
+    ],
 )
 def test_nothing_goes_where_something_is_unclear(
     monkeypatch: pytest.MonkeyPatch,

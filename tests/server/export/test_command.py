@@ -125,6 +125,11 @@ def test_where_it_goes_and_what_it_is_called(hubserve: Program, tiny: Path) -> N
     assert hubserve("export", tiny, *quick, "--split-max-size", "100KB", "-o", "sub/p.gguf") == 0
     assert "in 6 parts" in hubserve.out
     assert len(list(Path("sub").glob("p-0000?-of-00006.gguf"))) == 6
+    # A name is no path.
+    assert hubserve("export", tiny, *quick, "--name", "../My Model") == 0
+    assert "..-My Model-F32.gguf" in [path.name for path in hubserve.folder.iterdir()]
+    with GGUFReader("..-My Model-F32.gguf") as reader:
+        assert reader.metadata["general.name"] == "../My Model"
 
 
 @pytest.mark.parametrize("type_", ["f16", "q4_k_m"])
@@ -142,6 +147,7 @@ def test_a_dry_run_writes_nothing(hubserve: Program, tiny: Path, type_: str) -> 
         (["--type", "q9"], "--type 'q9' is no type to export to; types are auto, "),
         (["--type", "iq1_s"], "iq1_s needs an importance matrix"),
         (["--type", "q4_k_m", "--imatrix", "m.dat"], "'--imatrix': file 'm.dat' does not exist"),
+        (["--push", "no repo"], "'no repo' cannot be the name of a repository; it is 'owner/repo'"),
         (["--check", "slow"], "'slow' is not one of 'fast', 'full', 'none'"),
         (["--split-max-size", "big"], "'big' is not a size"),
     ],
