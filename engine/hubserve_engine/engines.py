@@ -13,7 +13,7 @@ from hubserve_engine.catalog import Catalog, RawCheckpoint, ResolvedModel
 from hubserve_engine.catalog.model_id import LocalModel, parse
 from hubserve_engine.catalog.resolve import Progress
 from hubserve_engine.config import EngineConfig
-from hubserve_engine.errors import StartError
+from hubserve_engine.errors import ResolveError, StartError
 from hubserve_engine.gpus import detect_gpus, detect_torch_gpus
 from hubserve_engine.hardware import Gpu, Hardware, detect
 from hubserve_engine.rehearsal import scripted
@@ -42,8 +42,12 @@ def find(config: EngineConfig, report: Progress, share: Share) -> tuple[Resolved
         return scripted(config.model)
     if config.engine == "transformers":
         _check_installed()
-        return _in_transformers(config, _for_transformers(config.model.model, report), "--engine")
-    catalog = Catalog(export=partial(_export, config, share), export_type=config.export_type)
+        return _in_transformers(config, _for_transformers(config, report), "--engine")
+    catalog = Catalog(
+        export=partial(_export, config, share),
+        export_type=config.export_type,
+        look=partial(_look, config),
+    )
     try:
         model = catalog.resolve(config.model.model, progress=report)
     except _NoExporter as found:
@@ -63,13 +67,30 @@ def _export(
     from hubserve_exporters.checkpoint import open_checkpoint
     from hubserve_exporters.errors import ExportError
 
-    # Whoever names a type wants a file of it.
-    if config.engine == "auto" and raw.wanted is None and _installed():
+    if _may_be_any(config, raw):
         with suppress(ExportError):  # which the export will tell
             architecture = open_checkpoint(raw.folder).architecture
             if architecture not in TABLE:
                 raise _NoExporter(raw, architecture)
     return obtain(raw, config, report, share)
+
+
+def _look(config: EngineConfig, raw: RawCheckpoint) -> None:
+    """Raises ResolveError for a checkpoint whose weights are not worth fetching."""
+    from hubserve_exporters.errors import ExportError
+    from hubserve_exporters.preview import check_config
+
+    try:
+        check_config(raw.folder, "" if _may_be_any(config, raw) else None)
+    except ExportError as error:
+        raise ResolveError(f"{raw.id!r} cannot be served: {error}", param="model") from error
+
+
+def _may_be_any(config: EngineConfig, raw: RawCheckpoint) -> bool:
+    """Whether transformers can serve it. Whoever names a type wants a file of it."""
+    if config.engine == "transformers":
+        return True
+    return config.engine == "auto" and raw.wanted is None and _installed()
 
 
 def _in_transformers(
@@ -79,11 +100,12 @@ def _in_transformers(
     return model, select_transformers.choose(model, machine, config.model, reason)
 
 
-def _for_transformers(name: str, report: Progress) -> ResolvedModel:
+def _for_transformers(config: EngineConfig, report: Progress) -> ResolvedModel:
     """The GGUF file that is named, or else a checkpoint."""
     from hubserve_engine.catalog.checkpoint_model import read_checkpoint
 
-    catalog = Catalog()
+    name = config.model.model
+    catalog = Catalog(look=partial(_look, config))
     if not _names_file(name):
         return read_checkpoint(catalog.checkpoint(name, progress=report))
     model = catalog.resolve(name, progress=report)

@@ -2,9 +2,12 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
-from hubserve_exporters.checkpoint import Checkpoint
+from hubserve_exporters.architectures import find
+from hubserve_exporters.checkpoint import Checkpoint, open_checkpoint
 from hubserve_exporters.export_config import GGUFExportConfig
+from hubserve_exporters.packed import refuse_quantized
 from hubserve_exporters.parts import parts_of
 from hubserve_exporters.pickles import opened
 from hubserve_exporters.plan import plan_export
@@ -22,6 +25,15 @@ class Preview:
     types: dict[str, tuple[int, int]]
     warnings: tuple[str, ...]
     scheme: str | None
+
+
+def check_config(folder: Path, architecture: str | None = None) -> None:
+    """Looks at config.json, as long as nothing else is there. Raises ExportError if it shows that
+    the weights are quantized, or that they are of no known architecture; "" is any."""
+    checkpoint = open_checkpoint(folder)
+    refuse_quantized(checkpoint.raw_config)
+    if architecture != "":
+        find(architecture or checkpoint.architecture)
 
 
 def preview_export(

@@ -1,8 +1,14 @@
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 from tests.support.checkpoints import checkpoint, make
+from tests.support.hub_fixtures import server
+from tests.support.hub_repo import Repo
+from tests.support.hub_server import HubServer
 
 from hubserve_engine import engines
 from hubserve_engine.config import EngineConfig, ModelConfig
@@ -10,6 +16,9 @@ from hubserve_engine.engines import find
 from hubserve_engine.errors import ResolveError, StartError
 from hubserve_engine.types import Stage
 
+__all__ = ["server"]
+
+TEMPLATE = "%s/{repo_id}/resolve/{revision}/{filename}"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
@@ -69,6 +78,34 @@ def test_whoever_names_a_type_is_told_that_there_is_no_such_file(
     asked = replace(asked, cache_dir=tmp_path, export_type="q6_k" if by_option else None)
     with pytest.raises(ResolveError, match=r"'GlmForCausalLM' cannot be exported.*--engine transf"):
         find(asked, silent, unheard)
+
+
+@pytest.mark.parametrize(
+    ("engine", "config_json", "said"),
+    [
+        ("auto", {"architectures": ["GlmForCausalLM"]}, "'GlmForCausalLM' cannot be exported"),
+        ("auto", {"quantization_config": {"quant_method": "gptq"}}, r"is quantized \(gptq\)"),
+        ("transformers", {"quantization_config": {"quant_method": "awq"}}, r"quantized \(awq\)"),
+    ],
+)
+def test_weights_that_cannot_be_served_are_not_fetched(
+    tmp_path: Path,
+    server: HubServer,
+    monkeypatch: pytest.MonkeyPatch,
+    engine: str,
+    config_json: dict[str, object],
+    said: str,
+) -> None:
+    folder = shutil.copytree(checkpoint("llama"), tmp_path / "raw")
+    found = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(found | config_json))
+    server.repos["o/raw"] = Repo.of_folder(folder)
+    monkeypatch.setattr(constants, "ENDPOINT", server.url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", TEMPLATE % server.url)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    with pytest.raises(ResolveError, match=f"'o/raw' cannot be served: .*{said}"):
+        find(config("o/raw:Q8_0" if engine == "auto" else "o/raw", engine), silent, unheard)
+    assert not [seen for seen in server.seen if "/blobs/" in seen.path]
 
 
 def test_a_type_is_nothing_to_transformers() -> None:

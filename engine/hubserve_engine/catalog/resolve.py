@@ -33,6 +33,9 @@ Progress = Callable[[Stage, str], None]
 Export = Callable[[RawCheckpoint, Progress], tuple[Path, tuple[str, ...]]]
 """Makes a GGUF file of a checkpoint, or finds the one that was made before; with its notices."""
 
+Look = Callable[[RawCheckpoint], None]
+"""Looks at all of a checkpoint but its weights, before they are fetched; raises what ends that."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedModel(GgufModel):
@@ -54,7 +57,7 @@ class Catalog:
     """Finds models on this machine and on the Hub. It blocks: on the disk, and on the network.
 
     A checkpoint becomes a model by `export`: of the type that its name ends in, or of
-    `export_type`, as --export-type says it.
+    `export_type`, as --export-type says it. `look` is asked before weights are fetched.
     """
 
     def __init__(
@@ -62,10 +65,12 @@ class Catalog:
         hub: "Hub | None" = None,
         export: Export | None = None,
         export_type: str | None = None,
+        look: Look = lambda raw: None,
     ) -> None:
         self._given = hub
         self._export = export
         self._export_type = export_type
+        self._look = look
 
     @cached_property
     def _hub(self) -> "Hub":
@@ -185,8 +190,12 @@ class Catalog:
     ) -> RawCheckpoint:
         named = listing.model
         names = checkpoint_files(listing.paths, named.place, pickles=pickles)
-        paths = self._fetch(listing, names, report)
-        return _hub_checkpoint(typed, listing, paths[names.index(CONFIG)].parent, wanted)
+        others = [name for name in names if not is_weights(name)]
+        folder = self._fetch(listing, others, report)[others.index(CONFIG)].parent
+        raw = _hub_checkpoint(typed, listing, folder, wanted)
+        self._look(raw)
+        self._fetch(listing, [name for name in names if is_weights(name)], report)
+        return raw
 
     def _fetch(
         self, listing: "Listing", names: Sequence[str], report: Progress

@@ -127,6 +127,7 @@ def export(
     from hubserve_engine.catalog import Catalog
     from hubserve_exporters import GGUFExportConfig, export_gguf
     from hubserve_exporters.hub import check_repository
+    from hubserve_exporters.preview import check_config
     from hubserve_exporters.quantize import scheme_of
 
     # What is wrong with the arguments is said before anything is fetched.
@@ -136,11 +137,12 @@ def export(
         if push is not None:
             check_repository(push)
     with explained(), cleared_up() as ended, ExitStack() as stack:
+        catalog = Catalog(look=lambda raw: check_config(raw.folder, architecture))
         if dry_run:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="hubserve-")))
-            raw = Catalog().outline(checkpoint, folder, progress=_tell, pickles=allow_pickle)
+            raw = catalog.outline(checkpoint, folder, progress=_tell, pickles=allow_pickle)
         else:
-            raw = Catalog().checkpoint(checkpoint, progress=_tell, pickles=allow_pickle)
+            raw = catalog.checkpoint(checkpoint, progress=_tell, pickles=allow_pickle)
         called = name or raw.id.rpartition("/")[2].partition("@")[0]
         config = GGUFExportConfig(
             out_path=_target(out, called, type_, raw),

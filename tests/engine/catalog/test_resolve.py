@@ -150,6 +150,23 @@ def test_a_checkpoint_on_the_hub_is_fetched_and_exported(
     assert {typed, "o/raw", id.partition("/")[2]} - {id} <= set(model.aliases)
 
 
+def test_weights_are_fetched_when_the_rest_was_looked_at(
+    hub: Hub, server: HubServer, raw: str
+) -> None:
+    def look(checkpoint: RawCheckpoint) -> None:
+        assert checkpoint.id == raw
+        assert _files(checkpoint.folder) == {
+            n for n in CHECKPOINT if not n.endswith(".safetensors")
+        }
+        raise ResolveError("Not this one.")
+
+    catalog = Catalog(hub, lambda *_: pytest.fail("there is nothing to export"), look=look)
+    assert _miss(catalog, raw) == "Not this one."
+    with pytest.raises(ResolveError, match="Not this one"):
+        catalog.checkpoint(raw)
+    assert not [seen for seen in server.seen if "/blobs/" in seen.path]
+
+
 def test_a_checkpoint_without_anyone_to_export_it_is_an_error(catalog: Catalog, raw: str) -> None:
     assert "'o/raw' is a checkpoint; make a GGUF file of it" in _miss(catalog, raw)
 

@@ -169,6 +169,21 @@ def test_a_type_may_stand_behind_the_name(hubserve: Program, server: HubServer, 
         assert hubserve.out.splitlines()[1].split()[0] == "F16"
 
 
+def test_what_config_json_refuses_is_refused_before_weights_are_fetched(
+    hubserve: Program, server: HubServer, tiny: Path
+) -> None:
+    config = json.loads((tiny / "config.json").read_text())
+    (tiny / "config.json").write_text(json.dumps(config | {"architectures": ["Odd"]}))
+    server.repos["owner/Odd"] = Repo.of_folder(tiny)
+    said = hubserve.refused("export", "owner/Odd")
+    assert "The architecture 'Odd' cannot be exported" in said
+    quantized = config | {"quantization_config": {"quant_method": "gptq"}}
+    (tiny / "config.json").write_text(json.dumps(quantized))
+    server.repos["owner/Odd"] = Repo.of_folder(tiny)
+    assert "The checkpoint is quantized (gptq)" in hubserve.refused("export", "owner/Odd")
+    assert not [seen for seen in server.seen if "/blobs/" in seen.path]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_command_that_is_ended_leaves_nothing(
     hubserve: Program, tiny: Path, number: int, monkeypatch: pytest.MonkeyPatch
