@@ -1,11 +1,14 @@
 """How values are written in arguments that are no JSON, and how texts are told in them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from hubserve_engine.constraints.grammar import Grammar, literal, pattern
+from hubserve_engine.constraints.patterns import size, text
 from hubserve_engine.tool_formats.layout import JsonArguments, NestedArguments, PythonArguments
 
 Pair = tuple[str, str]
+_OF_TEXTS = ("minLength", "maxLength", "pattern")
 _ESCAPED = r"""\\["'\\nrt]"""
 
 
@@ -76,17 +79,20 @@ class Notation:
         """Whether a text can stand as it is."""
         return self.quote is None or self.stop not in text
 
-    def text(self, grammar: Grammar, low: int, high: int | None, end: str) -> str:
-        """Any text of so many characters, and `end`."""
-        size = f"{{{low},{'' if high is None else high}}}"
-        if self.quote is None:
-            limits = {"minLength": low} if high is None else {"minLength": low, "maxLength": high}
-            double = grammar.json({"type": "string", **limits})
-            single = grammar.terminal(f"/'([^'\\\\\\x00-\\x1f]|{_ESCAPED}){size}'/")
-            return f"({double} | {single})"
-        other = f"~/(?s:.*){pattern(self.stop)}(?s:.*)/"
-        body = f"(/(?s:.){size}/ & {other}) {literal(self.quote + end)}"
-        return f"{literal(self.quote)} {grammar.terminal(body)}"
+    def text(self, grammar: Grammar, schema: dict[str, Any], end: str) -> str:
+        """Any text that the schema of a string allows, and `end`."""
+        if self.quote is not None:
+            fitting = text(schema, without=pattern(self.stop))
+            body = grammar.terminal(f"{fitting} {literal(self.quote + end)}")
+            return f"{literal(self.quote)} {body}"
+        said = {key: schema[key] for key in _OF_TEXTS if key in schema}
+        double = grammar.json({"type": "string", **said})
+        if "pattern" in said:
+            body = f"({text(schema)} & /[^'\\\\\\x00-\\x1f]*/)"
+        else:
+            body = f"/([^'\\\\\\x00-\\x1f]|{_ESCAPED}){size(schema)}/"
+        single = grammar.terminal(f'"\'" {body} "\'"')
+        return f"({double} | {single})"
 
     def listed(self, text: str, end: str) -> list[str]:
         """This text alone, in each way in which it is written."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from hubserve_engine.constraints.branches import branches, definitions, kinds, only, unnamed
 from hubserve_engine.constraints.grammar import Grammar, literal, pattern
+from hubserve_engine.constraints.patterns import size, text, whole
 from hubserve_engine.constraints.probe import sound
 from hubserve_engine.tool_formats.layout import TaggedArguments
 
@@ -23,9 +24,9 @@ _OF_ALL = frozenset(
     )
 )
 """Keywords that say something of the arguments as a whole."""
-_OF_TEXTS = frozenset(("allOf", "anyOf", "format", "oneOf", "pattern"))
+_OF_TEXTS = frozenset(("allOf", "anyOf", "format", "oneOf"))
 """Keywords that a text between tags cannot be held to."""
-_LENGTHS = frozenset(("const", "enum", "maxLength", "minLength"))
+_LENGTHS = frozenset(("const", "enum", "maxLength", "minLength", "pattern"))
 
 
 def holds(schema: dict[str, Any]) -> bool:
@@ -45,7 +46,10 @@ def _holds(alternatives: list[dict[str, Any]]) -> bool:
     texts = [each for each in alternatives if "string" in kinds(each)]
     others = {kind for each in alternatives for kind in kinds(each)} - {"string", "null"}
     mistaken = _OF_TEXTS | _LENGTHS if others else _OF_TEXTS
-    return not any(mistaken & each.keys() for each in texts)
+    return not any(
+        mistaken & each.keys() or ("pattern" in each and whole(each["pattern"]) is None)
+        for each in texts
+    )
 
 
 def tagged(grammar: Grammar, format: TaggedArguments, schema: dict[str, Any]) -> str:
@@ -83,8 +87,9 @@ def _text(grammar: Grammar, schema: dict[str, Any], end: str) -> str:
         texts = [literal(each) for each in listed if isinstance(each, str)]
         if texts:
             return f"{grammar.terminal(' | '.join(texts))} {literal(end)}"
-    low, high = schema.get("minLength"), schema.get("maxLength")
-    if isinstance(low, int) or isinstance(high, int):
-        size = f"{{{low or 0},{'' if high is None else high}}}"
-        return grammar.rule(f"/(?s:.){size}{pattern(end)}/", attribute="[lazy]")
+    if "pattern" in schema and whole(schema["pattern"]) is not None:
+        fitting = text(schema, without=pattern(end.strip()))
+        return grammar.terminal(f"{fitting} {literal(end)}")
+    if schema.keys() & {"minLength", "maxLength"}:
+        return grammar.rule(f"/(?s:.){size(schema)}{pattern(end)}/", attribute="[lazy]")
     return grammar.until(end)

@@ -8,6 +8,7 @@ from typing import Any
 from hubserve_engine.constraints.branches import branches, definitions, kinds, only, unnamed
 from hubserve_engine.constraints.grammar import Grammar, literal
 from hubserve_engine.constraints.notation import Notation
+from hubserve_engine.constraints.patterns import whole
 from hubserve_engine.constraints.probe import sound
 from hubserve_engine.json_schema import Schema
 
@@ -16,7 +17,7 @@ _NUMBERS = frozenset(
     ("exclusiveMaximum", "exclusiveMinimum", "format", "maximum", "minimum", "multipleOf")
 )
 _KNOWN = {
-    "string": frozenset(("maxLength", "minLength")),
+    "string": frozenset(("maxLength", "minLength", "pattern")),
     "integer": _NUMBERS,
     "number": _NUMBERS,
     "array": frozenset(("items", "maxItems", "minItems")),
@@ -90,7 +91,8 @@ def _plain(schema: Schema) -> bool:
     if said & _LISTED:
         scalar = not any(isinstance(value, list | dict) for value in _listed(schema) or ())
         return said <= _LISTED and scalar
-    return said <= {word for kind in kinds(schema) for word in _KNOWN.get(kind, ())}
+    known = {word for kind in kinds(schema) for word in _KNOWN.get(kind, ())}
+    return said <= known and ("pattern" not in said or whole(schema["pattern"]) is not None)
 
 
 class Values:
@@ -148,7 +150,7 @@ class Values:
         if self._notation.quote is None:
             return self._grammar.json(schema if sound(json.dumps(schema)) else {})
         if not self._notation.clear:
-            return self._notation.text(self._grammar, 0, None, end)
+            return self._notation.text(self._grammar, {}, end)
         return self._anything()
 
     def _anything(self) -> str:
@@ -156,7 +158,7 @@ class Values:
         if key not in self._rules:
             self._rules[key] = name = self._grammar.reserved()
             words = " | ".join(map(self._notation.word, ("true", "false", "null")))
-            text = self._notation.text(self._grammar, 0, None, "")
+            text = self._notation.text(self._grammar, {}, "")
             array = self._array({})
             self._grammar.define(
                 name, f"{text} | {_NUMBER} | {words} | {array} | {self._map(name)}"
@@ -175,8 +177,7 @@ class Values:
             if written:
                 yield self._grammar.terminal(" | ".join(written))
             return
-        low, high = schema.get("minLength"), schema.get("maxLength")
-        yield self._notation.text(self._grammar, low or 0, high, end)
+        yield self._notation.text(self._grammar, schema, end)
 
     def _other(self, schema: Schema, kind: str) -> str:
         listed = _listed(schema)
