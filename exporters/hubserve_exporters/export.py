@@ -54,8 +54,6 @@ def export_gguf(
     Raises ExportError, with the next step, for whatever stands against it; then nothing is at the
     path that was not there before.
     """
-    if config.out_path.suffix != ".gguf":
-        raise ExportError(f"{config.out_path} has to end in .gguf.")
     scheme = scheme_of(config.dtype, config.importance)
     with opened(checkpoint, allow_pickle=config.allow_pickle) as source:
         plan = plan_export(source, unquantized(config))
