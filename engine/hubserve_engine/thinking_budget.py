@@ -25,20 +25,25 @@ ANSWER_LEAST = 4
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Tokens that end thinking: the first time, and again if the model only thinks on then."""
+    """Tokens that end thinking: the first time, and again if the model only thinks on then.
+
+    `opening` is the token that would begin it once more, if it is one."""
 
     first: tuple[int, ...]
     again: tuple[int, ...]
+    opening: int | None = None
 
 
 def closing(profile: Profile, tokenize: Callable[[str], list[int]], room: int) -> Closing:
     """For a profile with thinking tags, where `room` tokens may be written in all: the sentence is
     left out if it would take much of that."""
     assert profile.thinking_tags
-    tag = profile.thinking_tags[1]
+    start, tag = profile.thinking_tags
+    opening = tokenize(start)
     long, short = tokenize(SENTENCE + tag), tokenize(tag)
     first = long if len(long) * ANSWER_SHARE <= room else short
-    return Closing(tuple(first), tuple(tokenize(tag + profile.answer_lead)))
+    again = tokenize(tag + profile.answer_lead)
+    return Closing(tuple(first), tuple(again), opening[0] if len(opening) == 1 else None)
 
 
 def allowance(asked: int, room: int, closing: Closing) -> int:
@@ -72,6 +77,7 @@ class ThinkingBudget:
         self._left = budget
         self._closing = closing
         self._closed = False
+        self._barred: int | None = None
         self._coming: list[int] = []
         self._piece = piece
         self._vocabulary = vocabulary
@@ -82,7 +88,8 @@ class ThinkingBudget:
     def mask(self) -> bytes | None:
         if self._coming:
             return _single(self._coming[0], self._vocabulary)
-        return self._then.mask() if self._then else None
+        mask = self._then.mask() if self._then else None
+        return mask if self._barred is None else _without(self._barred, mask, self._vocabulary)
 
     def accept(self, token: int) -> None:
         if token in self._ends and self._thinking and not self._coming:
@@ -92,7 +99,9 @@ class ThinkingBudget:
             del self._coming[0]
         elif self._thinking:
             self._left -= 1
-        self._splitter.feed(self._detokenizer.feed(self._piece(token)))
+        segments = self._splitter.feed(self._detokenizer.feed(self._piece(token)))
+        if any(channel == "content" and text.strip() for channel, text in segments):
+            self._barred = None  # an answer may speak of it
         if self._then:
             self._then.accept(token)
         self._close_if_spent()
@@ -107,6 +116,8 @@ class ThinkingBudget:
             pairs = enumerate(zip(tokens, self._coming, strict=False))
             most = min(len(tokens), len(self._coming))
             return next((count for count, (one, other) in pairs if one != other), most)
+        if self._barred is not None and self._barred in tokens:
+            tokens = tokens[: tokens.index(self._barred)]
         count = self._then.fitting(tokens) if self._then else len(tokens)
         return min(count, max(self._left, 0)) if self._thinking else count
 
@@ -129,6 +140,7 @@ class ThinkingBudget:
     def _close(self) -> None:
         self._coming = list(self._closing.again if self._closed else self._closing.first)
         self._closed = True
+        self._barred = self._closing.opening
 
 
 def _single(token: int, vocabulary: int) -> bytes:
@@ -136,3 +148,12 @@ def _single(token: int, vocabulary: int) -> bytes:
     bits = bytearray((vocabulary + 31) // 32 * 4)
     bits[token // 8] = 1 << token % 8
     return bytes(bits)
+
+
+def _without(token: int, mask: bytes | None, vocabulary: int) -> bytes | None:
+    """The same mask but for one token; as it is where there is no other."""
+    if mask is None:
+        mask = ((1 << vocabulary) - 1).to_bytes((vocabulary + 31) // 32 * 4, "little")
+    bits = bytearray(mask)
+    bits[token // 8] &= ~(1 << token % 8)
+    return bytes(bits) if any(bits) else mask

@@ -74,6 +74,33 @@ def test_a_model_that_ends_in_its_thinking_is_led_to_its_answer() -> None:
     assert written(guide(20), "a</think>b#").endswith("b#")
 
 
+def test_thinking_that_was_closed_is_not_opened_again_before_the_answer() -> None:
+    held = ThinkingBudget(
+        ChannelSplitter(("<", "</think>"), thinking_open=True),
+        1,
+        Closing(tuple(TAG), tuple(TAG), ord("<")),
+        piece=lambda token: bytes([token]),
+        vocabulary=256,
+    )
+
+    def may_open() -> bool:
+        mask = held.mask()
+        return mask is None or bool(mask[ord("<") // 8] >> ord("<") % 8 & 1)
+
+    assert may_open()
+    held.accept(ord("a"))
+    for token in held.forced():
+        held.accept(token)
+    for token in (None, *b"\n "):
+        if token is not None:
+            held.accept(token)
+        mask = held.mask()
+        assert not may_open() and mask is not None and sum(map(int.bit_count, mask)) == 255
+    assert held.fitting(list(b"\nx<y")) == 2
+    held.accept(ord("Y"))
+    assert held.mask() is None and held.fitting(list(b"x<y")) == 3
+
+
 def test_a_budget_of_nothing_closes_it_at_once() -> None:
     assert written(guide(0), "xYes.").startswith(".</think>")
 

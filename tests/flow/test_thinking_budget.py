@@ -42,6 +42,7 @@ BUDGETS: list[dict[str, Any]] = [
     {"thinking_token_budget": 12},
     {"thinking_budget": 12.0},
     {"reasoning_budget": 12},
+    {"reasoning_budget_tokens": 12},
     {"reasoning": {"max_tokens": 12}},
     {"thinking": {"type": "enabled", "budget_tokens": 12}},
     {"thinking_budget_tokens": 12, "thinking_budget": 40},

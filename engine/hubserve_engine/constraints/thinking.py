@@ -6,6 +6,8 @@ from hubserve_engine.types import Rendered
 
 _MOST_NEWLINES = 4
 _MOST_MARKS = 4
+_MOST_BLOCKS = 8
+"""Of thinking: a model that opens one after the other would never answer."""
 
 
 def before_answer(
@@ -21,9 +23,9 @@ def before_answer(
     thought = grammar.rule(f"{opened} {grammar.until(closing)} {gap}")
     parts = []
     if rendered.thinking_open:
-        parts.append(f"{grammar.until(closing)} {gap} {thought}*")
+        parts.append(f"{grammar.until(closing)} {gap} {thought}{{0,{_MOST_BLOCKS - 1}}}")
     elif may_think:
-        parts.append(f"({gap} {thought}+)?")
+        parts.append(f"({gap} {thought}{{1,{_MOST_BLOCKS}}})?")
     return " ".join(parts)
 
 

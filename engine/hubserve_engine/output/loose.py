@@ -22,6 +22,7 @@ LOOSE: tuple[Layout, ...] = (
         for tag in ("tool_call", "tool_calls", "tools", "tool", "function_call", "functioncall")
     ),
     Layout(JsonBody(), section=('{\n"tool_calls":', "}"), array=True),
+    Layout(JsonBody(), section=('```{id}\n{\n"tool_calls":', "}\n```"), array=True),
     Layout(JsonBody(), array=True),
     # Templates that were meant for a program that doubles braces show them so.
     Layout(JsonBody(), call=("<tool_call>\n{", "}\n</tool_call>")),

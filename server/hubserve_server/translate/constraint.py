@@ -16,6 +16,8 @@ _GUIDED: dict[str, ConstraintKind] = {
     "grammar": "gbnf",
 }
 """vLLM's words, within `structured_outputs` and behind `guided_`."""
+_MANNERS = ("whitespace_pattern", "backend", "disable_fallback")
+"""How vLLM is to go about it, which changes nothing of what is wanted."""
 _ELSEWHERE = ("structural_tag", "disable_any_whitespace", "disable_additional_properties")
 
 
@@ -47,7 +49,12 @@ def _constraints(wire: Generating) -> Iterator[Constraint]:
 
 def _response_format(given: dict[str, Any]) -> Iterator[Constraint]:
     schema, param = given.get("schema"), "response_format.schema"
-    match given.get("type", "text"):
+    match given.get("type"):
+        case None if schema is not None or given.get("json_schema") is not None:
+            raise InvalidRequest(
+                "'response_format' has a schema but no 'type'; it must be 'json_schema'.",
+                param="response_format.type",
+            )
         case "text" | None:
             return
         case "json_object" if schema is None:
@@ -82,6 +89,13 @@ def _structured_outputs(given: dict[str, Any]) -> Iterator[Constraint]:
         yield from _guided(name, given.get(name), f"structured_outputs.{name}")
     if given.get("json_object"):
         yield Constraint("json_object", None, "structured_outputs.json_object")
+    for name in given.keys() - _GUIDED.keys() - {"json_object", *_ELSEWHERE, *_MANNERS}:
+        # Most likely one of the others was meant.
+        raise Unsupported(
+            f"'structured_outputs' has {name[:60]!r}, which is not known; the constraints are"
+            f" {', '.join(_GUIDED)} and json_object.",
+            param="structured_outputs",
+        )
 
 
 def _guided(name: str, value: Any, param: str) -> Iterator[Constraint]:

@@ -66,6 +66,7 @@ def reasoning_budget(wire: ChatRequest) -> int | None:
         wire.thinking_budget_tokens,
         wire.thinking_token_budget,
         wire.thinking_budget,
+        wire.reasoning_budget_tokens,
         wire.reasoning_budget,
         _from_object(wire.reasoning, "reasoning", "max_tokens"),
         _from_object(wire.thinking, "thinking", "budget_tokens"),

@@ -55,6 +55,7 @@ class ChatRequest(Generating):
     thinking_budget_tokens: Budget = None
     thinking_token_budget: Budget = None
     thinking_budget: Budget = None
+    reasoning_budget_tokens: Budget = None
     reasoning_budget: Budget = None
     reasoning_format: Annotated[str | None, PlainValidator(read_reasoning_format)] = None
 

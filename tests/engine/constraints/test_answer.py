@@ -194,6 +194,15 @@ def test_a_token_may_end_thinking_and_begin_the_answer(border: str) -> None:
     assert MODEL.text(held.forced()).startswith(b'"name')
 
 
+@pytest.mark.parametrize("open", [True, False])
+def test_an_answer_comes_at_last_however_often_a_model_thinks(open: bool) -> None:
+    yes = Constraint("choice", ("yes",))
+    for blocks, fits in ((1, True), (8, True), (9, False)):
+        text = "<think>a</think>\n" * blocks
+        held = guide(yes, THINK, thinking_open=open)
+        assert takes(held, (text.removeprefix("<think>") if open else text) + "yes") == fits
+
+
 def test_without_thinking_the_answer_comes_at_once() -> None:
     for held in (
         guide(Constraint("choice", ("yes", "no")), THINK, may_think=False),

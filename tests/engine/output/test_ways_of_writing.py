@@ -20,6 +20,8 @@ CALLS: list[tuple[str, str, list[tuple[str, dict[str, Any]]], str]] = [
     ("hermes", f"```json\n{OBJECT}\n```\n```json\n{OBJECT}\n```", [W, W], ""),
     ("hermes", f"A:\n```json\n{OBJECT}\n```\n\nB:\n```\n{OBJECT}\n```", [W, W], "A:\n\nB:"),
     ("hermes", f"```json\n{OBJECT}\n```\n```py\nprint()\n```", [W], "```py\nprint()\n```"),
+    ("hermes", f'```json\n{{"tool_calls": [{OBJECT}, {OBJECT}]}}\n```\nSo.', [W, W], "So."),
+    ("hermes", f'{{"tool_calls": [{OBJECT}]}}', [W], ""),
     ("hermes", f"```xml\n{HERMES}\n```\nSo.", [W], "So."),
     ("qwen-xml", "<tool_call><function=get></function></tool_call>", [NONE], ""),
     ("qwen-xml", "<tool_call>\n<function=get>\n</function>\n\n</tool_call>\n", [NONE], ""),

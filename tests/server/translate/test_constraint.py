@@ -73,7 +73,7 @@ def test_every_way_to_say_it(fields: Any, kind: Any, value: Any, param: str) -> 
         {},
         {"response_format": {"type": "text"}},
         {"response_format": None, "grammar": "", "json_schema": None, "guided_regex": ""},
-        {"structured_outputs": {"json": None, "json_object": False}},
+        {"structured_outputs": {"json": None, "json_object": False, "backend": "auto"}},
     ],
 )
 def test_nothing_said_is_nothing(fields: Any) -> None:
@@ -101,6 +101,8 @@ def test_two_at_once_are_refused(fields: Any) -> None:
             {"response_format": {"type": "json_schema", "json_schema": {"schema": [1]}}},
             "response_format.json_schema.schema",
         ),
+        ({"response_format": {"json_schema": {"schema": SCHEMA}}}, "response_format.type"),
+        ({"response_format": {"schema": SCHEMA}}, "response_format.type"),
         ({"json_schema": "{"}, "json_schema"),
         ({"json_schema": "[" * 100_000}, "json_schema"),
         ({"grammar": {"type": "gbnf"}}, "grammar"),
@@ -125,6 +127,8 @@ def test_what_is_wrong_is_named(fields: Any, param: str) -> None:
             {"structured_outputs": {"structural_tag": "{}"}},
             "structured_outputs.structural_tag",
         ),
+        ({"structured_outputs": {"regexp": "a+"}}, "structured_outputs"),
+        ({"structured_outputs": {"json": SCHEMA, "enum": ["a"]}}, "structured_outputs"),
     ],
 )
 def test_what_is_not_kept_is_refused(fields: Any, param: str) -> None:
