@@ -180,8 +180,15 @@ class Architecture(ABC):
 
     @cached_property
     def rotated(self) -> int:
-        """Those of them that are rotated."""
-        return int(self.head_size * self.rope.share)
+        """Those of them that are rotated. Raises ExportError if that is no number of pairs."""
+        share, size = self.rope.share, self.head_size
+        rotated = int(size * share) if 0 < share <= 1 else 0
+        if not rotated or rotated % 2:
+            raise ExportError(
+                f"config.json: 'partial_rotary_factor' is {share:g}; of heads of {size} an even"
+                " number has to be rotated, from 2 on."
+            )
+        return rotated
 
     @cached_property
     def rope(self) -> Rope:

@@ -10,6 +10,7 @@ from tests.exporters.architectures.cases import FULL, LINEAR, LLAMA3, SLIDING, Y
 from hubserve_exporters.architectures import find
 from hubserve_exporters.architectures.findings import Refuse, Warn, Write
 from hubserve_exporters.config import Config
+from hubserve_exporters.errors import ExportError
 
 SIZES: Mapping[str, Any] = {
     "hidden_size": 64,
@@ -84,6 +85,12 @@ def test_what_llama_cpp_would_compute_otherwise_is_refused(
     name: str, values: dict[str, Any], message: str
 ) -> None:
     assert any(message in refusal for refusal in look(name, **values).refusals)
+
+
+@pytest.mark.parametrize("share", [10**30, -0.5, 1.5, 0.01, 0.2])
+def test_a_share_of_heads_that_cannot_be_rotated_is_refused(share: float) -> None:
+    with pytest.raises(ExportError, match=r"'partial_rotary_factor' is .*; of heads of 16 an even"):
+        look("Phi3ForCausalLM", partial_rotary_factor=share)
 
 
 @pytest.mark.parametrize(
