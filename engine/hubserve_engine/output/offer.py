@@ -61,11 +61,11 @@ class Offer:
         """
         if _NAMESPACE.startswith(text):
             return ""
-        text = text.removeprefix(_NAMESPACE)
-        if any(name.startswith(text) for name in self._tools):
-            return ""
-        fitting = [name for name in self._tools if text.startswith(name)]
-        name = max(fitting, key=len, default="")
-        if not name or _AFTER_NAME.match(text, len(name)):
-            return None
-        return self._tools[name], text[len(name) :]
+        for given in dict.fromkeys((text, text.removeprefix(_NAMESPACE))):
+            if any(name.startswith(given) for name in self._tools):
+                return ""
+            fitting = [name for name in self._tools if given.startswith(name)]
+            name = max(fitting, key=len, default="")
+            if name and not _AFTER_NAME.match(given, len(name)):
+                return self._tools[name], given[len(name) :]
+        return None

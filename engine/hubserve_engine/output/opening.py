@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 _SPACE = re.compile(r"\s*")
-_FILLER = re.compile(r"\s*[\w:.-]*")
+_FILLER = re.compile(r"\s*[\w:./-]*")
 _PLACES = re.compile(r"(\{id\}|\{index\}|\{number\}|\{name\}|\n)")
 _MOST = 200  # characters of white space, or of an id
 

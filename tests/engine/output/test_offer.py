@@ -10,7 +10,7 @@ def tool(name: str, parameters: Any = None) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
 
-TOOLS = [tool("get"), tool("get_weather"), tool("look.up")]
+TOOLS = [tool("get"), tool("get_weather"), tool("look.up"), tool("functions.list")]
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,8 @@ TOOLS = [tool("get"), tool("get_weather"), tool("look.up")]
         ("get(", "get", "("),
         ("functions.get:0", "get", ":0"),
         ("look.up{", "look.up", "{"),
+        ("functions.list{", "functions.list", "{"),
+        ("functions.functions.list{", "functions.list", "{"),
     ],
 )
 def test_a_name_is_met_at_the_start_of_a_text(text: str, name: str, rest: str) -> None:
