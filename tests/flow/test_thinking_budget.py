@@ -125,3 +125,37 @@ def test_the_servers_own_budget(model: Path) -> None:
         assert message["reasoning_content"] == "012301" + SENTENCE.rstrip("\n")
         message = ask(client, "ponder", max_tokens=400, thinking_budget=9)["choices"][0]["message"]
         assert message["reasoning_content"].startswith("0123")
+
+
+CHANNELS = """{% for m in messages %}{% for call in m.tool_calls or [] %}<|start|>assistant
+{{- ' to=functions.' + call.function.name + '<|channel|>commentary json<|message|>' }}
+{{- call.function.arguments | tojson }}<|call|>{% endfor %}
+{%- if m.content %}<|start|>{{ m.role }}<|channel|>final<|message|>{{ m.content }}<|end|>{% endif %}
+{%- endfor %}{{ tools | tojson if tools else '' }}
+{%- if add_generation_prompt %}<|start|>assistant{% endif %}{# <|channel|>analysis<|message|> #}"""
+
+
+def test_a_call_that_has_to_come_follows_thinking_that_is_closed_twice(tmp_path: Path) -> None:
+    """The mark of an answer in words, to which thinking leads else, would be no call."""
+    opening = "<|channel|>analysis<|message|>"
+    model = script(
+        tmp_path, {"when": "ponder", "say": f"{opening}01234<|start|>assistant{opening}56"}
+    )
+    schema = {
+        "type": "object",
+        "properties": {"on": {"type": "boolean"}},
+        "required": ["on"],
+        "additionalProperties": False,
+    }
+    tool = {"type": "function", "function": {"name": "turn", "parameters": schema}}
+    fields = {"thinking_budget": 5, "max_tokens": 1000, "tools": [tool]}
+    template = tmp_path / "template.jinja"
+    template.write_text(CHANNELS)
+    with served(model, "--chat-template-file", template) as server, server.client() as client:
+        assert client.get("/props").json()["tool_format"] == "harmony"
+        body = ask(client, "ponder", tool_choice="required", parallel_tool_calls=False, **fields)
+        (choice,) = body["choices"]
+        assert choice["finish_reason"] == "tool_calls" and choice["message"]["content"] is None
+        (call,) = choice["message"]["tool_calls"]
+        assert call["function"]["name"] == "turn"
+        assert choice["message"]["reasoning_content"].startswith("01234")

@@ -73,6 +73,8 @@ FAMILIES = (
             ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
             thinking_anywhere=True,
             marks=(
+                # Before calls there is an empty answer.
+                "<|open|>response<|sep|><|close|>response<|sep|>",
                 "<|open|>response<|sep|>",
                 "<|close|>response<|sep|>",
                 "<|close|>message<|sep|>",

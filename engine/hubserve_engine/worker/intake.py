@@ -202,7 +202,10 @@ class Intake:
         tokenize = partial(self._backend.tokenize, add_special=False, parse_special=True)
         if not rendered.thinking_open:
             room -= len(tokenize(self.profile.thinking_tags[0]))
-        ends = closing(self.profile, tokenize, room)
+        # Calls that have to come have no lead of their own.
+        must_call = request.tool_use.choice == "required"
+        profile = replace(self.profile, answer_lead="") if must_call else self.profile
+        ends = closing(profile, tokenize, room)
         if len(ends.first) >= room or not self._backend.end_tokens.isdisjoint(ends.first):
             return then  # there is no room for an answer, or none would come
         asked = request.reasoning_budget
