@@ -6,7 +6,7 @@ from hubserve_engine.types import Rendered
 
 _MOST_NEWLINES = 4
 _MOST_MARKS = 4
-_MOST_BLOCKS = 8
+_MOST_BLOCKS = 4
 """Of thinking: a model that opens one after the other would never answer."""
 
 

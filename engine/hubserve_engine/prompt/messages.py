@@ -25,6 +25,8 @@ class Traits:
     `tools`, `calls`, `results`, `stray_results`: whether it shows tools, calls, tool messages, and
     tool messages that follow no call. `tool_format`: how it shows calls, or would.
     `parts`: content has to be a list of parts. `tools_null`: no tools are null, not an empty list.
+    `reasoning_keys`: what messages hold their thinking under; with `thinking_parts` it is a part of
+    their content.
     """
 
     system: Literal["anywhere", "first", "none"] = "anywhere"
@@ -41,6 +43,7 @@ class Traits:
     many_calls: bool = True
     short_ids: bool = False
     reasoning_keys: tuple[str, ...] = REASONING_KEYS[:1]
+    thinking_parts: bool = False
 
 
 def normalize(messages: History, traits: Traits) -> History:
@@ -79,7 +82,10 @@ def _plain(message: Message, traits: Traits) -> Plain:
             made["content"] = None
         elif not message.content and traits.call_content == "absent":
             del made["content"]
-    if message.reasoning:
+    if message.reasoning and traits.thinking_parts:
+        text = [{"type": "text", "text": message.content}] if message.content else []
+        made["content"] = [{"type": "thinking", "thinking": message.reasoning}, *text]
+    elif message.reasoning:
         made.update(dict.fromkeys(traits.reasoning_keys, message.reasoning))
     if message.role == "tool":
         made["tool_call_id"] = message.tool_call_id or ""

@@ -39,6 +39,7 @@ _RESULT = Message("tool", "wordresult", tool_call_id=_CALL.id)
 _OTHER_RESULT = Message("tool", "wordoutcome", tool_call_id=_OTHER.id)
 # How arguments and content look that went in as the wrong kind.
 _WRONG = ("{'wordkey'", '\\"wordkey', "None")
+_WRONG_PART = ("'wordthought'", '"wordthought')
 _BEFORE = 40  # characters
 _CONTENTS: tuple[CallContent, ...] = ("empty", "null", "absent")
 
@@ -52,7 +53,7 @@ def find_traits(attributes: Iterable[str], render: Render) -> Traits:
     for parts, null in product((False, True), (True, False)):
         tried = replace(traits, parts=parts, tools_null=null)
         if look.has((_ASK,), tried, "wordask"):
-            return _with_tools(look, _with_system(look, tried))
+            return _with_thinking(look, _with_tools(look, _with_system(look, tried)))
     return traits
 
 
@@ -128,6 +129,19 @@ def _with_tools(look: _Look, traits: Traits) -> Traits:
     if not look.has(several, shaped, *words, tools=True):
         shaped = apart if look.has(several, apart, *words, tools=True) else shaped
     return shaped
+
+
+def _with_thinking(look: _Look, traits: Traits) -> Traits:
+    """Thinking before a call is shown by most templates that know thinking; some want it as a part
+    of the content."""
+    thought = Message("assistant", reasoning="wordthought", tool_calls=(_CALL,))
+    history = (_ASK, thought, _RESULT)
+    parts = replace(traits, thinking_parts=True)
+    if look.has(history, traits, "wordthought", tools=True):
+        return traits
+    text = look.text(history, parts, tools=True)
+    shown = all(word in text for word in ("wordthought", "wordcall", "wordresult"))
+    return parts if shown and not any(mark in text for mark in _WRONG_PART) else traits
 
 
 def _call_shape(look: _Look, traits: Traits) -> Traits | None:

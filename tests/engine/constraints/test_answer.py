@@ -197,7 +197,7 @@ def test_a_token_may_end_thinking_and_begin_the_answer(border: str) -> None:
 @pytest.mark.parametrize("open", [True, False])
 def test_an_answer_comes_at_last_however_often_a_model_thinks(open: bool) -> None:
     yes = Constraint("choice", ("yes",))
-    for blocks, fits in ((1, True), (8, True), (9, False)):
+    for blocks, fits in ((1, True), (4, True), (5, False)):
         text = "<think>a</think>\n" * blocks
         held = guide(yes, THINK, thinking_open=open)
         assert takes(held, (text.removeprefix("<think>") if open else text) + "yes") == fits

@@ -101,6 +101,22 @@ TOOLLESS = {
     "llama-cpp-rwkv-world",
     "microsoft-Phi-3.5-mini-instruct",
 }
+# These leave the thinking before a call out, in every turn.
+FORGETFUL = {
+    "Apertus-8B-Instruct",
+    "Apriel-1.6-15b-Thinker-fixed",
+    "HuggingFaceTB-SmolLM3-3B",
+    "LFM2.5-Instruct",
+    "NVIDIA-Nemotron-Nano-v2",
+    "Qwen-QwQ-32B",
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B",
+    "deepseek-ai-DeepSeek-V3.1",
+    "ibm-granite-granite-3.3-2B-Instruct",
+    "llama-cpp-deepseek-r1",
+    "llama-cpp-rwkv-world",
+    "unsloth-Apriel-1.5",
+}
 # These cannot be rendered by plain Jinja: they mark what is trained on, or want more than they get.
 STRANGE = {
     "CohereForAI-c4ai-command-r-plus-tool_use",
@@ -200,6 +216,14 @@ def test_a_chat_with_tool_results(name: str) -> None:
     for word in ("How is the weather?", "get_weather", "Paris", "22 degrees"):
         assert word in text
     assert "{'city': 'Paris'" not in text and '\\"Paris' not in text
+
+
+@each
+def test_thinking_before_a_call_is_shown_to_models_that_are_to_see_it(name: str) -> None:
+    text = render(name, SYSTEM, ASK, CALL, RESULT, tools=True, reasoning="on")
+    if template(name).profile.thinking_tags is not None:
+        assert ("I have to look." in text) is (name not in FORGETFUL)
+    assert "'I have to look.'" not in text
 
 
 @each
