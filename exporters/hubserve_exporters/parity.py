@@ -56,15 +56,16 @@ def check_logits(files: Sequence[Path], checkpoint: Checkpoint, *, known_error: 
     the logits differ by more than rounding, and more than `known_error`, in the same measure.
     """
     main, vocabulary = _main_type(files), checkpoint.config.positive("vocab_size")
-    length = _length(checkpoint.config)
+    length = min(_length(checkpoint.config), _context(files[0]))
     tokens = _tokens(vocabulary, length)
-    keep = [*range(_KEPT), *range(length - 2 * _KEPT, length)]
+    begun = min(_KEPT, length)
+    keep = [*range(begun), *range(max(0, length - 2 * _KEPT), length)]
     found = _by_llama_cpp(files[0], tokens, keep)
     expected = _by_transformers(
         checkpoint, tokens, keep, weights=files[0] if main not in _LIMITS else None
     )
     limit = max(_LIMITS.get(main, _QUANTIZED), known_error)
-    difference = _difference(found[:, : expected.shape[1]], expected[:, : found.shape[1]])
+    difference = _difference(found[:, : expected.shape[1]], expected[:, : found.shape[1]], begun)
     if not difference.error <= limit:
         raise ExportError(
             f"llama.cpp's logits differ from transformers' by {difference.error:.2g} at the"
@@ -80,11 +81,11 @@ class _Difference:
     where: str
 
 
-def _difference(found: Logits, expected: Logits) -> _Difference:
-    """The larger one of the beginning and the end. Of each the median counts: a router that sends
-    one token to another expert is rounding, too."""
+def _difference(found: Logits, expected: Logits, begun: int = _KEPT) -> _Difference:
+    """The larger one of the beginning, which are so many rows, and the end. Of each the median
+    counts: a router that sends one token to another expert is rounding, too."""
     errors = np.square(found.astype(np.float64) - expected).mean(1) / expected.var(1)
-    parts = {"beginning": errors[:_KEPT], "end": errors[_KEPT:]}
+    parts = {"beginning": errors[:begun], "end": errors[begun:]}
     medians = {where: float(np.median(part)) for where, part in parts.items()}
     where = max(medians, key=lambda part: (not np.isfinite(medians[part]), medians[part]))
     return _Difference(medians[where], where)
@@ -105,6 +106,13 @@ def _length(config: Config) -> int:
     ]
     longest = config.positive("max_position_embeddings")
     return min(max((_SHORTEST, *(limit + _BEYOND for limit in limits))), longest)
+
+
+def _context(file: Path) -> int:
+    """Tokens that the file says it reads: less than the model does, where a window cuts them."""
+    with open_gguf(file) as first:
+        architecture = first.metadata.string("general.architecture")
+        return first.metadata.uint(f"{architecture}.context_length") or 1
 
 
 def _tokens(vocabulary: int, count: int) -> list[int]:

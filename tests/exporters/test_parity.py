@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.checkpoints import checkpoint
+from tests.support.checkpoints import checkpoint, make
 
 from hubserve_exporters import ExportError, GGUFExportConfig, GGUFReader, export_gguf, parity
 from hubserve_exporters.checkpoint import open_checkpoint
@@ -94,6 +94,19 @@ def test_texts_go_beyond_windows_as_far_as_the_model_reads(
     values: dict[str, object], length: int
 ) -> None:
     assert parity._length(Config({"max_position_embeddings": 512, **values})) == length
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "length"),
+    [("mistral", {"sliding_window": 40}, 40), ("llama", {"max_position_embeddings": 8}, 8)],
+)
+def test_no_text_is_longer_than_the_file_says_that_it_reads(
+    tmp_path: Path, kind: str, values: dict[str, Any], length: int
+) -> None:
+    folder = make(tmp_path / "model", kind, **values)
+    config = GGUFExportConfig(tmp_path / "it.gguf", tokenizer="none", check="full")
+    done = export_gguf(folder, config)
+    assert done.checked[-1].endswith(f" on {length} tokens")
 
 
 def test_one_token_that_went_to_another_expert_is_rounding() -> None:
