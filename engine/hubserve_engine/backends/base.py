@@ -197,6 +197,11 @@ class Backend(Protocol):
         """
         ...
 
+    def save_part(self, slot: int, first: int, last: int) -> memoryview | None:
+        """As `save`, of the tokens from `first` up to `last`, without that. States of one part
+        after the other, put together, are the state of them all. None: not possible."""
+        ...
+
     def load(self, slot: int, state: bytes | memoryview) -> bool:
         """Put a saved state into an empty slot, which then goes on as the saved one would have.
 

@@ -265,11 +265,18 @@ class ScriptedBackend:
 
     def save(self, slot: int) -> memoryview | None:
         assert not self._pending, "saving within a step"
-        if not self._slots[slot].tokens:
+        return self._keep(self._slots[slot].save())
+
+    def _keep(self, state: bytes) -> memoryview | None:
+        if not state:
             return None
         self._saved[:] = bytes(len(self._saved))  # whoever still looks at the last one shall see it
-        self._saved = bytearray(self._slots[slot].save())
+        self._saved = bytearray(state)
         return memoryview(self._saved).toreadonly()
+
+    def save_part(self, slot: int, first: int, last: int) -> memoryview | None:
+        assert not self._pending, "saving within a step"
+        return self._keep(self._slots[slot].save_part(first, last))
 
     def load(self, slot: int, state: bytes | memoryview) -> bool:
         assert not self._pending, "loading within a step"

@@ -63,24 +63,35 @@ class Slot:
         return _HEAD.size + 4 * len(self.tokens) if self.tokens else 0
 
     def save(self) -> bytes:
+        """Nothing of an empty one."""
         first = self.first
         if self.kind.window:
             first = max(first, len(self.tokens) - self.kind.window)
-        body = array("i", self.tokens).tobytes()
-        return _HEAD.pack(_mark(self.kind), first, len(self.tokens), zlib.crc32(body)) + body
+        return self._packed(first, self.tokens) if self.tokens else b""
+
+    def save_part(self, first: int, last: int) -> bytes:
+        """Nothing where a state can only be saved as it stands."""
+        whole = self.kind.recurrent or self.kind.window
+        return b"" if whole else self._packed(0, self.tokens[first:last])
+
+    def _packed(self, first: int, tokens: Sequence[int]) -> bytes:
+        body = array("i", tokens).tobytes()
+        return _HEAD.pack(_mark(self.kind), first, len(tokens), zlib.crc32(body)) + body
 
     @classmethod
     def load(cls, kind: Kind, state: bytes) -> "Slot | None":
         """None for bytes that no slot of this kind has saved."""
-        body = state[_HEAD.size :]
-        if not body:
-            return None
-        mark, first, count, checksum = _HEAD.unpack_from(state)
-        if mark != _mark(kind) or len(body) != 4 * count or zlib.crc32(body) != checksum:
-            return None
-        tokens = array("i")
-        tokens.frombytes(body)
-        return cls(kind, tokens.tolist(), first)
+        slot = cls(kind)
+        while state:
+            if len(state) < _HEAD.size:
+                return None
+            mark, first, count, checksum = _HEAD.unpack_from(state)
+            body, state = state[_HEAD.size :][: 4 * count], state[_HEAD.size + 4 * count :]
+            if mark != _mark(kind) or len(body) != 4 * count or zlib.crc32(body) != checksum:
+                return None
+            slot.first = first
+            slot.tokens.extend(memoryview(body).cast("i"))
+        return slot if slot.tokens else None
 
 
 def _mark(kind: Kind) -> int:

@@ -12,6 +12,7 @@ checksums at hand CRC-32 is the quickest: 1.2 GB/s where SHA-1 does 0.5 and BLAK
 import mmap
 import struct
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -43,10 +44,14 @@ def size_of(tokens: int, state: int) -> int:
     return _BEFORE_TOKENS + 4 * tokens + state
 
 
-def head(key: bytes, tokens: Tokens, state: bytes | memoryview) -> bytes:
-    """All that comes before the state; `key` is the digest."""
+def head(key: bytes, tokens: Tokens, state: Iterable[memoryview]) -> bytes:
+    """All that comes before the state, whose portions these are; `key` is the digest."""
     listed = tokens.astype("<i4", copy=False).tobytes()
-    fields = _HEAD.pack(_MAGIC, _VERSION, key, len(state), len(tokens), zlib.crc32(state))
+    length = checksum = 0
+    for portion in state:
+        length += len(portion)
+        checksum = zlib.crc32(portion, checksum)
+    fields = _HEAD.pack(_MAGIC, _VERSION, key, length, len(tokens), checksum)
     return fields + _CHECK.pack(zlib.crc32(listed, zlib.crc32(fields))) + listed
 
 

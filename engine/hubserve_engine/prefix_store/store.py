@@ -4,7 +4,8 @@ import hashlib
 import logging
 import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from hubserve_engine.prefix_store.folder import Folder
 from hubserve_engine.radix_tree import Tokens
 
 logger = logging.getLogger(__name__)
+
+_PORTION = 1 << 20
+Rest = Callable[[float], object]
+"""Called after a portion of a state, which took so many seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +105,10 @@ class PrefixStore:
         state: bytes | memoryview,
         *,
         supersede: bool = False,
+        rest: Rest = lambda _seconds: None,
     ) -> Entry | None:
-        """Write a state, evicting what was not used for longest; it blocks, for as long as that is.
+        """Write a state, evicting what was not used for longest; it blocks, for as long as that is,
+        and as the rests are that it takes.
 
         With `supersede` entries whose tokens are the beginning of these are removed. None: it is
         larger than the limit, or it cannot be written, which is logged once. What is there already
@@ -115,7 +122,11 @@ class PrefixStore:
             if (there := self._read(entry.name)) is not None:
                 entry = there
                 self.touch(entry)
-            elif not state or size > self._limit or not self._write(entry, state, size, shorter):
+            elif (
+                not state
+                or size > self._limit
+                or not self._write(entry, memoryview(state).cast("B"), size, shorter, rest)
+            ):
                 return None
             else:
                 self._forget_evicted()
@@ -142,16 +153,16 @@ class PrefixStore:
             self._entries = {n: e for n, e in self._entries.items() if n in names}
 
     def _write(
-        self, entry: Entry, state: bytes | memoryview, size: int, shorter: list[Entry]
+        self, entry: Entry, state: memoryview, size: int, shorter: list[Entry], rest: Rest
     ) -> bool:
         expendable = {each.name for each in shorter}
         with self._folder.writing(entry.name, size, self._limit, expendable) as descriptor:
             if descriptor is None:
                 return False
-            for part in (file.head(self._key, entry.tokens, state), state):
-                view = memoryview(part).cast("B")
-                while view:
-                    view = view[os.write(descriptor, view) :]
+            head = file.head(self._key, entry.tokens, _portions(state, rest))
+            _put(descriptor, memoryview(head))
+            for portion in _portions(state, rest):
+                _put(descriptor, portion)
         return True
 
     def _beginnings(self, tokens: Tokens) -> list[Entry]:
@@ -176,6 +187,18 @@ class PrefixStore:
                 str(self._folder.path),
                 error.strerror or error,
             )
+
+
+def _portions(state: memoryview, rest: Rest) -> Iterator[memoryview]:
+    for start in range(0, len(state), _PORTION):
+        began = time.perf_counter()
+        yield state[start : start + _PORTION]
+        rest(time.perf_counter() - began)
+
+
+def _put(descriptor: int, data: memoryview) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def _digest(data: bytes) -> bytes:

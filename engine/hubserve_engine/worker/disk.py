@@ -49,7 +49,7 @@ class Disk:
                 covered = max(covered, common_length(handed, tokens))
         return length - covered >= max(_WORTH, covered // _GROWN)
 
-    def write(self, tokens: Tokens, state: bytes) -> None:
+    def write(self, tokens: Tokens, state: bytes | memoryview) -> None:
         """Hand over a state, which is the writer's from now on."""
         self._handed.append(tokens)
         self._writer.submit(tokens, state, supersede=self._cuttable)

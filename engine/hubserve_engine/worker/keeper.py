@@ -3,7 +3,8 @@
 A state that loses its slot is copied to memory if reading it again would take long. A long prompt
 goes to the disk as soon as it is read, so that it outlives this process however that ends; and what
 was written after it when there is nothing else to do. To copy a state holds up the steps, so beside
-a running stream only those are written that take less than half of the pause that it may have.
+a running stream only those are copied at once that take less than half of the pause that it may
+have; others are copied in parts, where that is possible, or later.
 """
 
 import time
@@ -18,11 +19,16 @@ from hubserve_engine.radix_tree import Tokens
 from hubserve_engine.sequence import Sequence
 from hubserve_engine.worker.disk import Disk
 from hubserve_engine.worker.host_memory import HostMemory
+from hubserve_engine.worker.part_copy import PartCopy
 
 _WORTH = 64
 """Fewer tokens are as soon read again."""
-_RATE = 1e9
-"""Bytes a second that are copied, before it was measured."""
+_RATE = 3e8
+"""Bytes a second that are copied into memory that was never touched, as the first one is."""
+_PART = 0.25
+"""So much of the longest pause a part may take, as steps go on to read prompts between parts."""
+_LEAST_PART = 64
+"""Tokens."""
 _LARGE = 1 << 28
 
 
@@ -56,6 +62,7 @@ class Keeper:
         cuttable = self._restorable
         self._disk = Disk(store, self.cache, cuttable=cuttable) if store is not None else None
         self._noted: deque[Sequence] = deque()
+        self._parts: PartCopy | None = None
         self._copied = False
 
     def rescue(self, holding: Holding, *, beside: bool) -> None:
@@ -165,15 +172,36 @@ class Keeper:
             self._write(self._disk, holding, beside=beside)
 
     def save(self, *, beside: bool) -> None:
-        """Between two steps: at most one copy, a quick one if it is `beside` running streams."""
+        """Between two steps: at most one copy, a quick one or a part of one if it is `beside`
+        running streams."""
         if self._disk is None:
             return
         self._disk.take_in()
-        while self._noted and not self._copied:
-            holding = self.cache.live(self._noted.popleft())
-            if holding is not None:
-                self._write(self._disk, holding, beside=beside)
+        while self._noted and not self._copied and not self._disk.full:
+            holding = self.cache.live(self._noted[0])
+            if holding is None or not self._go_on(self._disk, holding, beside=beside):
+                self._noted.popleft()
+                self._parts = None
         self._copied = False
+
+    def _go_on(self, disk: Disk, holding: Holding, *, beside: bool) -> bool:
+        """Copy it, or the next part of it. False: that was all, or no more can be done now."""
+        if self._write(disk, holding, beside=beside) or not beside:
+            return False
+        size = self._size(holding)
+        if self._parts is None or self._parts.holding is not holding:
+            if not self._is_due(disk, holding) or not self._fits(size):
+                return False
+            self._parts = PartCopy(self._backend, holding)
+        parts = self._parts
+        share = self._rate * self._max_gap * _PART / size
+        before, began = len(parts.state), time.perf_counter()
+        there = parts.add(max(int(share * holding.length), _LEAST_PART))
+        self._note_copy(len(parts.state) - before, time.perf_counter() - began)
+        if there and parts.complete:
+            holding.offered = len(parts.tokens)
+            disk.write(parts.tokens, memoryview(parts.state))
+        return there and not parts.complete
 
     def tidy(self) -> bool:
         """While nothing runs: copy one prefix more to the disk, or prepare for that. False: there
@@ -246,19 +274,26 @@ class Keeper:
 
     def _save(self, slot: int) -> bytes | None:
         """None: there is no memory for it."""
-        size = self._backend.state_size(slot)
-        if size > _LARGE and 3 * size > detect().memory_free:
-            return None  # it is there twice for a moment, and the system ends who takes too much
+        if not self._fits(self._backend.state_size(slot)):
+            return None
         began = time.perf_counter()
         try:
             view = self._backend.save(slot)
             state = bytes(view) if view is not None else None
         except MemoryError:
             return None
-        if state is not None:
-            self._rate = (self._rate + len(state) / (time.perf_counter() - began)) / 2
-        self._copied = True
+        self._note_copy(len(state or b""), time.perf_counter() - began)
         return state
+
+    def _fits(self, size: int) -> bool:
+        """Whether there seems to be memory for a copy. It is there twice for a moment, and the
+        system ends who takes too much."""
+        return size <= _LARGE or 3 * size <= detect().memory_free
+
+    def _note_copy(self, size: int, seconds: float) -> None:
+        if size:
+            self._rate = (self._rate + size / seconds) / 2
+        self._copied = True
 
     def _holds_up(self, size: int, *, beside: bool) -> bool:
         """Whether to copy so many bytes takes too long for the streams that it is done beside."""

@@ -241,6 +241,32 @@ def test_what_is_saved_after_tokens_were_taken_back_is_right(
     assert write(backend, 2, prompt, 12, known=len(prompt) - 8) == expected
 
 
+def test_parts_of_a_state_make_the_whole_one(
+    backend: Backend, name: str, prompt: list[int], other: list[int], expected: list[int]
+) -> None:
+    """Where it can be had in parts, and while its sequence goes on."""
+    length = len(prompt) - 8
+    read(backend, 0, prompt[:length])
+    write(backend, 1, other, 5)
+    state = bytearray()
+    for first in range(0, length, 10):
+        part = backend.save_part(0, first, min(first + 10, length))
+        if part is None:
+            assert not state and name not in ("scripted", "tiny-llama")
+            pytest.skip("it is saved as it stands")
+        state += part
+    assert write(backend, 0, prompt, 12, known=length) == expected
+    backend.remove(0)
+    assert not backend.load(0, bytes(state[:-1]))
+    assert backend.state_size(0) == 0
+    for slot in (0, 2):
+        assert backend.load(slot, bytes(state))
+        assert write(backend, slot, prompt, 12, known=length) == expected
+    backend.remove(0)
+    assert backend.truncate(2, length)
+    assert write(backend, 2, prompt, 12, known=length) == expected
+
+
 def test_an_empty_slot_has_no_state(backend: Backend, prompt: list[int]) -> None:
     assert backend.state_size(0) == 0
     assert backend.save(0) is None

@@ -15,7 +15,7 @@ from hubserve_engine.prefix_store.file import DIGEST, head, read_header, read_st
 KEY = bytes(range(DIGEST))
 TOKENS = np.array([5, 0, 70_000, 2**31 - 1, -1], np.int32)
 STATE = random.Random(1).randbytes(300)
-WHOLE = head(KEY, TOKENS, STATE) + STATE
+WHOLE = head(KEY, TOKENS, [memoryview(STATE)]) + STATE
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,8 @@ def test_what_is_written_comes_back(
     path: Path, tokens: list[int], state: bytes, key: bytes
 ) -> None:
     array = np.array(tokens, np.int32)
-    path.write_bytes(head(key, array, state) + state)
+    portions = [memoryview(state)[:7], memoryview(state)[7:]]
+    path.write_bytes(head(key, array, portions) + state)
     assert path.stat().st_size == size_of(len(tokens), len(state))
     header = read_header(path, key)
     assert header is not None

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,16 @@ def test_what_was_saved_is_there_the_next_time(open_: Open) -> None:
     assert first.save(np.array([1, 2], np.int32), memoryview(b"state of two")) is not None
     assert states(first) == {(1, 2, 3): b"state of three", (1, 2): b"state of two"}
     assert states(open_()) == states(first)
+
+
+def test_a_large_state_is_written_with_rests(open_: Open) -> None:
+    """A portion of a megabyte, for its checksum and then for the file."""
+    rests: list[float] = []
+    state = random.Random(1).randbytes((2 << 20) + 5)
+    entry = open_().save((1, 2), state, rest=rests.append)
+    assert entry is not None
+    assert len(rests) == 2 * 3
+    assert bytes(open_().load(entry) or b"") == state
 
 
 def test_another_key_has_prefixes_of_its_own(open_: Open) -> None:

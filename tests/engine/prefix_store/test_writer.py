@@ -1,5 +1,7 @@
 """States are written beside the steps, few at a time."""
 
+import os
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,6 +67,19 @@ def test_no_more_than_two_wait(store: SlowStore) -> None:
     store.may.release(10)
     assert writer.flush(SAFETY)
     assert [entry.tokens.tolist() for entry in told] == [[1], [2], [3, 4]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has no priority of its own")
+def test_it_gives_way_to_the_steps(tmp_path: Path) -> None:
+    found: list[int] = []
+
+    def told(_entry: Entry) -> None:
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    writer = PrefixWriter(PrefixStore(tmp_path, "key", 1 << 20), told)
+    assert writer.submit(tokens(1), b"state")
+    assert writer.flush(SAFETY)
+    assert found[0] > os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def test_what_cannot_be_saved_is_not_told(tmp_path: Path) -> None:

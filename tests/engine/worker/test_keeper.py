@@ -233,6 +233,35 @@ def test_a_copy_too_slow_for_a_running_stream_is_left_for_later(
     assert written(keeper, store) == 1
 
 
+def test_what_is_too_slow_to_copy_at_once_is_copied_in_parts_beside_streams(
+    backend: Backend, store: Store
+) -> None:
+    """Where its state allows that; with no pause allowed the parts are as small as they get."""
+    keeper = Keeper(backend, max_gap=0.0, kept=MUCH, store=store())
+    bench = Bench(backend, keeper=keeper)
+    bench.submit(Request("x", sampling=GREEDY_TO_THE_END, max_tokens=120, cache_prompt=False))
+    later = Request(LONG, sampling=GREEDY_TO_THE_END, max_tokens=60)
+    seen: list[int] = []
+
+    def look(_step: Step) -> None:
+        if len(bench.steps) == 1:
+            bench.submit(later)
+        keeper.flush(10)
+        seen.append(len(store().entries()))
+
+    bench.on_step = look
+    bench.run()
+    if all(backend.save_part(slot, 0, 1) is None for slot in range(2)):
+        assert not any(seen)
+        return
+    assert seen[-1] == 1
+    answer = "".join(text(bench.events(2))[:20])
+    bench = Bench(backend, keeper=Keeper(backend, max_gap=MAX_GAP, kept=MUCH, store=store()))
+    again, cached, tier = ask(bench, later)
+    assert (again[:20], tier) == (answer, "disk")
+    assert cached > len(LONG) // 8
+
+
 def put_off(bench: Bench) -> None:
     """A long prompt is read, and its copy put off for a stream, which leaves an empty slot."""
     endless = Request("x", sampling=GREEDY_TO_THE_END, max_tokens=4000, cache_prompt=False)

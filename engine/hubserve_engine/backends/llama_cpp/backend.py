@@ -189,6 +189,9 @@ class LlamaCppBackend:
     def save(self, slot: int) -> memoryview | None:
         return self._context.state.save(slot)
 
+    def save_part(self, slot: int, first: int, last: int) -> memoryview | None:
+        return self._context.state.save_part(slot, first, last)
+
     def load(self, slot: int, state: bytes | memoryview) -> bool:
         return self._context.state.load(slot, state)
 

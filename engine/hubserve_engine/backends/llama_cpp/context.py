@@ -32,6 +32,11 @@ class Context:
     def __init__(self, model: Model, config: BackendConfig) -> None:
         self._model = model
         self._config = config
+        self._slots = config.parallel + config.spare
+        # One sequence more, for parts of states. Other memories have more than cells to share.
+        self._has_other = not (model.recurrent or model.window) and (
+            self._slots < llama.llama_max_parallel_sequences()
+        )
         self.handle: Any
         with given_back():
             self.handle, self.length = self._allocate(config.context_length)
@@ -39,7 +44,7 @@ class Context:
         if not self._memory:
             self.close()
             raise LoadError("This model keeps no state between tokens, so it cannot write text.")
-        self.state = State(self.handle, self._memory)
+        self.state = State(self.handle, self._memory, self._slots if self._has_other else None)
         self.state_key = key(model, self._params(self.length), self.length)
         # No more than the context. Larger steps would be cut into micro-batches without regard to
         # whose tokens come out alone.
@@ -51,7 +56,7 @@ class Context:
         self._past = _Past(self.rollback) if model.recurrent else None
         self._rows: dict[int, Row] = {}
         self._marks = Marks(self.handle, self._memory)
-        self._batch = _Batch(self.batch, config.parallel + config.spare)
+        self._batch = _Batch(self.batch, self._slots)
 
     def _allocate(self, length: int) -> tuple[Any, int]:
         wanted = length
@@ -73,7 +78,7 @@ class Context:
         params.n_ctx = length
         params.n_batch = running.batch
         params.n_ubatch = running.micro_batch
-        params.n_seq_max = config.parallel + config.spare
+        params.n_seq_max = self._slots + self._has_other
         # Otherwise the worst case is reserved: a row of the whole vocabulary for every batch token.
         # It is also asked for a row of each sequence, and ends the process if that is too many.
         params.n_outputs_max = max(config.parallel + config.drafts, params.n_seq_max)

@@ -4,6 +4,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hubserve_engine.backends.llama_cpp import library
 from hubserve_engine.backends.llama_cpp.api import llama
@@ -14,11 +15,13 @@ _WHOLE = llama.LLAMA_STATE_SEQ_FLAGS_NONE
 
 
 class State:
-    """The states of a context's sequences. Not while a decode runs."""
+    """The states of a context's sequences. Not while a decode runs. Parts need an `other` sequence,
+    always empty, and a memory that is nothing but cells, which sequences can share."""
 
-    def __init__(self, context: Any, memory: Any) -> None:
+    def __init__(self, context: Any, memory: Any, other: int | None) -> None:
         self._context = context
         self._memory = memory
+        self._other = other
         self._buffer = np.empty(0, np.uint8)
 
     def size(self, slot: int) -> int:
@@ -43,16 +46,43 @@ class State:
         written = llama.llama_state_seq_get_data_ext(self._context, address, size, slot, _WHOLE)
         return self._buffer.data[:size].toreadonly() if size and written == size else None
 
+    def save_part(self, slot: int, first: int, last: int) -> memoryview | None:
+        if self._other is None:
+            return None
+        llama.llama_memory_seq_cp(self._memory, slot, self._other, first, last)
+        part = self.save(self._other)
+        self._empty(self._other)
+        return part
+
     def load(self, slot: int, state: bytes | memoryview) -> bool:
         data = np.frombuffer(state, np.uint8)
-        address = pointer(data, ctypes.c_uint8)
-        read = llama.llama_state_seq_set_data_ext(self._context, address, len(data), slot, _WHOLE)
-        if read == len(data) and read:
+        read = self._fill(slot, data)
+        while read and len(data := data[read:]):
+            read = self._append(slot, data)
+        if read:
             return True
         # Of a hybrid's two memories the first may have been filled before the second refused.
-        llama.llama_memory_seq_rm(self._memory, slot, -1, -1)
+        self._empty(slot)
         library.problems()
         return False
+
+    def _fill(self, slot: int, data: npt.NDArray[np.uint8]) -> int:
+        """How many bytes the first state in these has; 0 if they do not begin with one."""
+        address = pointer(data, ctypes.c_uint8)
+        size = len(data)
+        return int(llama.llama_state_seq_set_data_ext(self._context, address, size, slot, _WHOLE))
+
+    def _append(self, slot: int, data: npt.NDArray[np.uint8]) -> int:
+        """The same, behind what the slot has. llama.cpp empties what it loads into."""
+        if self._other is None:
+            return 0
+        read = self._fill(self._other, data)
+        llama.llama_memory_seq_cp(self._memory, self._other, slot, -1, -1)
+        self._empty(self._other)
+        return read
+
+    def _empty(self, slot: int) -> None:
+        llama.llama_memory_seq_rm(self._memory, slot, -1, -1)
 
 
 def key(model: Model, params: Any, length: int) -> str:

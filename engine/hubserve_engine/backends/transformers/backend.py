@@ -174,6 +174,9 @@ class TransformersBackend:
         held = self._slots[slot]
         return self._states.save(held.cache, held.length) if held.length else None
 
+    def save_part(self, slot: int, first: int, last: int) -> memoryview | None:
+        return None
+
     def load(self, slot: int, state: bytes | memoryview) -> bool:
         length = self._states.length(state)
         held = sum(each.length for each in self._slots)
