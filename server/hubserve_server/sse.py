@@ -31,8 +31,17 @@ HEADERS = {
 }
 
 
+# Characters that end a line to Python's `str.splitlines`, by which some clients read streams. JSON
+# escapes all others.
+_LINE_ENDS = tuple((mark.encode(), f"\\u{ord(mark):04x}".encode()) for mark in "\x85\u2028\u2029")
+
+
 def frame(chunk: object) -> bytes:
-    return b"data: %b\n\n" % encode(chunk)
+    line = encode(chunk)
+    for mark, escaped in _LINE_ENDS:
+        if mark in line:
+            line = line.replace(mark, escaped)
+    return b"data: %b\n\n" % line
 
 
 class EventStream(Response):
