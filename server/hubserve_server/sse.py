@@ -38,8 +38,8 @@ _LINE_ENDS = tuple((mark.encode(), f"\\u{ord(mark):04x}".encode()) for mark in "
 
 def frame(chunk: object) -> bytes:
     line = encode(chunk)
-    for mark, escaped in _LINE_ENDS:
-        if mark in line:
+    if not line.isascii():
+        for mark, escaped in _LINE_ENDS:
             line = line.replace(mark, escaped)
     return b"data: %b\n\n" % line
 
