@@ -102,7 +102,7 @@ def _definitions(schema: Schema) -> Schema:
     return {key: schema[key] for key in ("$defs", "definitions") if key in schema}
 
 
-@lru_cache(256)
+@lru_cache(4096)
 def sound(schema: str) -> bool:
     """Whether a schema, as JSON, makes a grammar. Those of tools come again and again."""
     return problem(json.loads(schema)) is None
