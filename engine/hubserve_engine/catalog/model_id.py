@@ -58,7 +58,7 @@ def parse(model: str) -> LocalModel | HubModel:
         raise ResolveError(f"The model's name is empty; name {FORMS}.", param="model")
     path = _path(text)
     before, colon, wanted = text.rpartition(":")
-    if colon and not _exists(path) and _is_folder(_path(before)):
+    if before and colon and not _exists(path) and _is_folder(_path(before)):
         return LocalModel(_path(before), _wanted(text, before, wanted))
     if _exists(path) or text.startswith(("/", "./", "../", "~", "\\")):
         return LocalModel(path)

@@ -74,7 +74,7 @@ def test_what_is_on_disk_is_local(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "qwen3", "a/b/c", "owner/repo@", "owner/repo:", "owner//r"]
+    "text", ["", "  ", "qwen3", "a/b/c", "owner/repo@", "owner/repo:", "owner//r", ":Q8_0"]
 )
 def test_what_is_no_name_is_told_the_forms(text: str) -> None:
     with pytest.raises(ResolveError, match="Q4_K_M") as caught:
