@@ -30,8 +30,8 @@ def check(
         check_tokenizers(files[0], checkpoint)
         checked.append(f"tokens of {len(corpus())} texts")
         with open_gguf(files[0]) as file:
-            if check_templates(file.metadata):
-                checked.append("the chat template")
+            if said := check_templates(file.metadata):
+                checked.append(said)
     if level != "none" and has_weights:
         check_run(files)
         checked.append("a decode in llama.cpp")

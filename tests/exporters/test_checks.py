@@ -30,6 +30,14 @@ def test_what_was_looked_at_is_told(
     assert all(map(str.startswith, done.checked, looked_at))
 
 
+@pytest.mark.parametrize("text", ["{% if %}", "{{ raise_exception('Never.') }}", "{# nothing #}"])
+def test_a_template_that_writes_nothing_is_told(tmp_path: Path, text: str) -> None:
+    folder = shutil.copytree(checkpoint("llama"), tmp_path / "checkpoint")
+    (folder / "chat_template.jinja").write_text(text)
+    done = export(folder, tmp_path / "a.gguf", "fast")
+    assert "the chat template ('default' wrote no chat)" in done.checked
+
+
 def test_what_does_not_pass_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,11 @@ _TOOL: Mapping[str, Any] = {
     "function": {
         "name": "look",
         "description": "Looks there.",
-        "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+        "parameters": {
+            "type": "object",
+            "properties": {"at": {"type": "string", "description": "A place."}},
+            "required": ["at"],
+        },
     },
 }
 _FIRST = ({"role": "user", "content": "Hello"},)
@@ -48,13 +52,18 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
-    """Renders each of `templates`, by name. Raises ExportError for what no chat needs; one that
-    does not take these chats is right all the same."""
+    """Renders each of `templates`, by name; `unwritten` are those that wrote none of the chats.
+
+    Raises ExportError for what no chat needs; one that does not take these chats may be right all
+    the same.
+    """
     with suppress(OSError, ValueError):  # not every system has this limit
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    unwritten = []
     for name, text in arguments["templates"].items():
         try:
-            _render(text)
+            if not _render(text):
+                unwritten.append(name)
         except ExportError as error:
             fault = str(error)
         except (MemoryError, OverflowError):
@@ -65,12 +74,14 @@ def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[s
             f"The chat template {name!r} {fault}; take it from the original checkpoint, or write"
             " one that is plain."
         )
-    return {}
+    return {"unwritten": unwritten}
 
 
-def _render(text: str) -> None:
+def _render(text: str) -> bool:
+    """Whether it writes any of the chats."""
+    written = False
     environment = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=EXTENSIONS)
-    environment.globals["strftime_now"] = lambda format: ""
+    environment.globals |= {"strftime_now": lambda format: "", "bos_token": "", "eos_token": ""}
     environment.filters["tojson"] = lambda value, **options: str(value)
     for messages in (_FIRST, _LONGER):
         for tools in (None, [_TOOL]):
@@ -86,3 +97,5 @@ def _render(text: str) -> None:
             except Exception:
                 # Whatever it is that this template wants, it is not in this chat.
                 continue
+            written = written or size > 0
+    return written

@@ -40,8 +40,9 @@ EXTENSIONS: list[str | type[Extension]] = ["jinja2.ext.loopcontrols", _Generatio
 """What templates use beside Jinja itself."""
 
 
-def check_templates(metadata: Metadata) -> bool:
-    """Renders the templates of a written file, in a process of its own; whether there are any.
+def check_templates(metadata: Metadata) -> str | None:
+    """Renders the templates of a written file, in a process of its own; what was checked, to show,
+    if there are any.
 
     Raises ExportError for one that reaches for what it may not have, or makes too much of a short
     chat.
@@ -52,10 +53,12 @@ def check_templates(metadata: Metadata) -> bool:
         for key in metadata
         if key == _KEY or key.startswith(prefix)
     }
-    if templates:
-        arguments = {"templates": templates}
-        call("rendering", arguments, doing="rendering the chat template", limit=_LIMIT)
-    return bool(templates)
+    if not templates:
+        return None
+    arguments = {"templates": templates}
+    answer = call("rendering", arguments, doing="rendering the chat template", limit=_LIMIT)
+    unwritten = ", ".join(map(repr, answer["unwritten"]))
+    return f"the chat template ({unwritten} wrote no chat)" if unwritten else "the chat template"
 
 
 def template_keys(
