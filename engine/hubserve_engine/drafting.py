@@ -12,6 +12,7 @@ _LENGTHS = frozenset((1, 2, 3, 6, 10, 15, 31))
 _WORTH = 1.05
 """A step with guesses must promise so much more than one without."""
 _HOPELESS = 0.02
+"""Guesses are looked at no further where all so far are right with less than this probability."""
 
 
 class Drafter:

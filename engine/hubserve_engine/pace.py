@@ -1,13 +1,17 @@
 """How many prompt tokens a step may read, from how long they have taken so far."""
 
 _FIRST = 8
+"""Tokens that are read before anything is known."""
 _MARGIN = 0.75
 """A step may turn out longer than was thought, and may read a little more than its budget."""
 _COARSE = 32
+"""Budgets beyond this are multiples of it."""
 _LONGEST = 0.75
 """Seconds that a step of a tile may take."""
 _OLD = 0.5
+"""How much all steps before the last one count in what a token takes."""
 _MEASURABLE = 8
+"""Steps that read fewer tokens say too little of what each takes."""
 
 
 class Pace:

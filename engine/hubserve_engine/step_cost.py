@@ -12,6 +12,7 @@ _USUAL = ((1, 1.0), (2, 1.8), (3, 2.5), (4, 2.9), (6, 4.0), (7, 4.6), (8, 6.7), 
 """Steps with so many tokens, as measured on two cores for a model of 1.5 B parameters with 4 bits;
 more tokens cost in proportion."""
 _RECENT = 5
+"""Steps without guesses that a step is compared with."""
 _LEARNED = 0.3
 """So much of a difference is believed at a time, and none beyond a factor of two: other programs
 disturb a step now and then."""

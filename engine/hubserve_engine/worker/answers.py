@@ -41,8 +41,9 @@ class Answers:
         self._generations: dict[int, Generation] = {}
         self._owners: dict[Sequence, Generation] = {}
         self._events: list[Item] = []
+        # Where the last text of each choice is in them, by its request's number and its own.
         self._growing: dict[tuple[int, int], int] = {}
-        self._pressing = False
+        self._pressing = False  # whether something in them is not to wait
         self._told = 0.0
 
     def __contains__(self, sequence: Sequence) -> bool:

@@ -9,19 +9,10 @@ import threading
 from collections.abc import Iterator
 from queue import SimpleQueue
 
-from hubserve_engine.worker.protocol import (
-    FrameBuffer,
-    FromWorker,
-    PieceList,
-    Text,
-    Tokens,
-    encode,
-)
+from hubserve_engine.worker.protocol import Answer, FrameBuffer, FromWorker, encode
 
 _READ = 1 << 18
 _MOST_UNSENT = 64 << 20
-
-Answer = Tokens | PieceList | Text
 
 
 class Channel:

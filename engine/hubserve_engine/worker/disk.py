@@ -14,6 +14,7 @@ _WORTH = 256
 _GROWN = 8
 """A prefix that is on disk is written again once it has grown by this part."""
 _WAIT = 0.02
+"""Seconds, after which a request that came may be looked at."""
 
 
 class Disk:

@@ -15,7 +15,14 @@ from hubserve_engine.threads import in_thread
 from hubserve_engine.types import Chat, Completed, Rendered, Request, WorkerEvent
 from hubserve_engine.worker import protocol
 from hubserve_engine.worker.failures import error_of
-from hubserve_engine.worker.protocol import FrameBuffer, FromWorker, TooLong, ToWorker, encode
+from hubserve_engine.worker.protocol import (
+    Answer,
+    FrameBuffer,
+    FromWorker,
+    TooLong,
+    ToWorker,
+    encode,
+)
 from hubserve_engine.worker.spawn import Spawned, spawn
 
 logger = logging.getLogger(__name__)
@@ -24,8 +31,6 @@ _READ = 1 << 18
 _LEAVING_SECONDS = 10.0
 _MOST_UNREAD = 8192
 """Events that a client may leave unread before its request is cancelled."""
-
-Answer = protocol.Tokens | protocol.PieceList | protocol.Text
 
 
 class _Stream(asyncio.Queue[WorkerEvent | EngineError]):

@@ -12,24 +12,17 @@ from collections import deque
 from collections.abc import Callable
 
 from hubserve_engine.backends.base import Backend
-from hubserve_engine.hardware import detect
 from hubserve_engine.prefix_cache import Holding, PrefixCache
 from hubserve_engine.prefix_store.store import Entry, PrefixStore
 from hubserve_engine.radix_tree import Tokens
 from hubserve_engine.sequence import Sequence
+from hubserve_engine.worker.copier import Copier
 from hubserve_engine.worker.disk import Disk
 from hubserve_engine.worker.host_memory import HostMemory
 from hubserve_engine.worker.part_copy import PartCopy
 
 _WORTH = 64
 """Fewer tokens are as soon read again."""
-_RATE = 3e8
-"""Bytes a second that are copied into memory that was never touched, as the first one is."""
-_PART = 0.25
-"""So much of the longest pause a part may take, as steps go on to read prompts between parts."""
-_LEAST_PART = 64
-"""Tokens."""
-_LARGE = 1 << 28
 
 
 class Keeper:
@@ -49,31 +42,29 @@ class Keeper:
         capabilities = backend.capabilities
         self._backend = backend
         self._context_length = capabilities.context_length
-        self._restorable = capabilities.restore_truncates
+        self._restorable = cuttable = capabilities.restore_truncates
         self._kept = kept
         self._max_gap = max_gap
-        self._rate = _RATE
         self.cache = PrefixCache(
             range(capabilities.slots),
             truncate=capabilities.truncate,
             multiple=capabilities.chunk_multiple,
         )
-        self._memory = HostMemory(self.cache, limit=memory, cuttable=self._restorable)
-        cuttable = self._restorable
+        self._copier = Copier(backend, self.cache, max_gap=max_gap)
+        self._memory = HostMemory(self.cache, limit=memory, cuttable=cuttable)
         self._disk = Disk(store, self.cache, cuttable=cuttable) if store is not None else None
         self._noted: deque[Sequence] = deque()
         self._parts: PartCopy | None = None
-        self._copied = False
 
     def rescue(self, holding: Holding, *, beside: bool) -> None:
         """Its slot is about to be emptied: keep a copy of it in memory, if it is worth that, and
         quickly made if that is `beside` running streams."""
-        tokens = holding.tokens[: self._length(holding)]
+        tokens = holding.tokens[: self._copier.length(holding)]
         if self._is_covered(tokens):
             return
         assert holding.slot is not None
         size = self._backend.state_size(holding.slot)
-        if self._memory.takes(size) and not self._holds_up(size, beside=beside):
+        if self._memory.takes(size) and not (beside and self._copier.holds_up(holding)):
             self._move(holding, holding.slot, tokens)
 
     def clear(self, *, beside: bool) -> None:
@@ -102,13 +93,13 @@ class Keeper:
 
     def _can_leave(self, holding: Holding, slot: int, *, beside: bool) -> bool:
         """Whether there is a copy of all that is worth one; it is made if that costs no other."""
-        tokens = holding.tokens[: self._length(holding)]
+        tokens = holding.tokens[: self._copier.length(holding)]
         if holding.length - len(tokens) >= _WORTH:
             return False  # what was written behind its last mark would be lost
         if self._is_covered(tokens):
             return True
         size = self._backend.state_size(slot)
-        if size > self._memory.room or self._holds_up(size, beside=beside):
+        if size > self._memory.room or (beside and self._copier.holds_up(holding)):
             return False
         return self._move(holding, slot, tokens)
 
@@ -120,7 +111,7 @@ class Keeper:
         """Copy a state to memory. False: that failed, and the slot is as it was."""
         if len(tokens) < holding.length and not self._backend.truncate(slot, len(tokens)):
             return False
-        state = self._save(slot)
+        state = self._copier.save(slot)
         if state is not None:
             self._memory.add(tokens, state, uses=holding.uses)
         return state is not None or len(tokens) < holding.length
@@ -156,7 +147,7 @@ class Keeper:
         holding = self.cache.live(sequence)
         if self._disk is None or holding is None or not sequence.reuse:
             return
-        if not beside and self._holds_up(self._size(holding), beside=True):
+        if not beside and self._copier.holds_up(holding):
             self._write(self._disk, holding, beside=False)
         else:
             self._noted.append(sequence)
@@ -177,31 +168,26 @@ class Keeper:
         if self._disk is None:
             return
         self._disk.take_in()
-        while self._noted and not self._copied and not self._disk.full:
+        while self._noted and not self._copier.copied and not self._disk.full:
             holding = self.cache.live(self._noted[0])
             if holding is None or not self._go_on(self._disk, holding, beside=beside):
                 self._noted.popleft()
                 self._parts = None
-        self._copied = False
+        self._copier.copied = False
 
     def _go_on(self, disk: Disk, holding: Holding, *, beside: bool) -> bool:
         """Copy it, or the next part of it. False: that was all, or no more can be done now."""
         if self._write(disk, holding, beside=beside) or not beside:
             return False
-        size = self._size(holding)
         if self._parts is None or self._parts.holding is not holding:
-            if not self._is_due(disk, holding) or not self._fits(size):
-                return False
-            self._parts = PartCopy(self._backend, holding)
+            self._parts = self._copier.in_parts(holding) if self._is_due(disk, holding) else None
         parts = self._parts
-        share = self._rate * self._max_gap * _PART / size
-        before, began = len(parts.state), time.perf_counter()
-        there = parts.add(max(int(share * holding.length), _LEAST_PART))
-        self._note_copy(len(parts.state) - before, time.perf_counter() - began)
-        if there and parts.complete:
+        if parts is None or not self._copier.add_part(parts):
+            return False
+        if parts.complete:
             holding.offered = len(parts.tokens)
             disk.write(parts.tokens, memoryview(parts.state))
-        return there and not parts.complete
+        return not parts.complete
 
     def tidy(self) -> bool:
         """While nothing runs: copy one prefix more to the disk, or prepare for that. False: there
@@ -216,7 +202,7 @@ class Keeper:
             if self._disk.full:
                 self._disk.wait()
                 return True
-            if self._needs_slot(holding) and not self.cache.has_empty:
+            if self._copier.needs_slot(holding) and not self.cache.has_empty:
                 done = any(self._leave(h, beside=False) for h in self.cache.by_value("kept"))
             else:
                 done = self._write(self._disk, holding, beside=False)
@@ -233,75 +219,18 @@ class Keeper:
         """Hand a copy to the disk, if it is due, and can be had now."""
         if not self._is_due(disk, holding) or disk.full:
             return False
-        if self._holds_up(self._size(holding), beside=beside):
+        if beside and self._copier.holds_up(holding):
             return False
-        tokens = holding.tokens_held[: self._length(holding)]
-        slot = holding.slot
-        state = holding.state if slot is None else self._copy(holding, slot, len(tokens))
+        tokens = holding.tokens_held[: self._copier.length(holding)]
+        state = holding.state if holding.slot is None else self._copier.copy(holding)
         if state is None:
             return False
         holding.offered = holding.length
         disk.write(tokens, state)
         return True
 
-    def _size(self, holding: Holding) -> int:
-        """The bytes that would have to be copied; 0 for what is a copy."""
-        return self._backend.state_size(holding.slot) if holding.slot is not None else 0
-
     def _is_due(self, disk: Disk, holding: Holding) -> bool:
         """Whether it is to be copied to the disk, and was not given to it as it is now."""
-        return holding.offered != holding.length and disk.wants(holding, self._length(holding))
-
-    def _needs_slot(self, holding: Holding) -> bool:
-        """Whether it has to be copied to an empty slot first, and cut there."""
-        return self._length(holding) < holding.length
-
-    def _copy(self, holding: Holding, slot: int, length: int) -> bytes | None:
-        """The state after the first `length` tokens of a slot, which stays as it is. None: there is
-        no slot or no memory for that."""
-        if not self._needs_slot(holding):
-            return self._save(slot)
-        taken = self.cache.take_slot() if self.cache.has_empty else None
-        if taken is None:
-            return None
-        other, _ = taken
-        try:
-            there = self._backend.fork(slot, other) and self._backend.truncate(other, length)
-            return self._save(other) if there else None
-        finally:
-            self._backend.remove(other)
-            self.cache.return_slot(other)
-
-    def _save(self, slot: int) -> bytes | None:
-        """None: there is no memory for it."""
-        if not self._fits(self._backend.state_size(slot)):
-            return None
-        began = time.perf_counter()
-        try:
-            view = self._backend.save(slot)
-            state = bytes(view) if view is not None else None
-        except MemoryError:
-            return None
-        self._note_copy(len(state or b""), time.perf_counter() - began)
-        return state
-
-    def _fits(self, size: int) -> bool:
-        """Whether there seems to be memory for a copy. It is there twice for a moment, and the
-        system ends who takes too much."""
-        return size <= _LARGE or 3 * size <= detect().memory_free
-
-    def _note_copy(self, size: int, seconds: float) -> None:
-        if size:
-            self._rate = (self._rate + size / seconds) / 2
-        self._copied = True
-
-    def _holds_up(self, size: int, *, beside: bool) -> bool:
-        """Whether to copy so many bytes takes too long for the streams that it is done beside."""
-        return beside and size / self._rate > self._max_gap / 2
-
-    def _length(self, holding: Holding) -> int:
-        """How much of it is worth a copy: all, or as much as a prompt can have in common with it,
-        where a copy serves only whole."""
-        if self._restorable or holding.slot is None:
-            return holding.length
-        return max(holding.marks, default=0)
+        return holding.offered != holding.length and disk.wants(
+            holding, self._copier.length(holding)
+        )

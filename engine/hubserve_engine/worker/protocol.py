@@ -61,15 +61,21 @@ class Load(msgspec.Struct, tag=True, frozen=True):
 
 
 class Generate(msgspec.Struct, tag=True, frozen=True):
+    """A request, whose events come in steps."""
+
     id: int
     request: Request
 
 
 class Cancel(msgspec.Struct, tag=True, frozen=True):
+    """Nobody waits for the request or the answer with this number any more."""
+
     id: int
 
 
 class Tokenize(msgspec.Struct, tag=True, frozen=True):
+    """Answered by `Tokens`; see `Backend.tokenize`."""
+
     id: int
     text: str
     add_special: bool
@@ -77,11 +83,15 @@ class Tokenize(msgspec.Struct, tag=True, frozen=True):
 
 
 class Pieces(msgspec.Struct, tag=True, frozen=True):
+    """Answered by `PieceList`: the bytes of each token, those of control tokens too."""
+
     id: int
     tokens: tuple[int, ...]
 
 
 class Render(msgspec.Struct, tag=True, frozen=True):
+    """Answered by `Text`: the chat as the model's template has it."""
+
     id: int
     chat: Chat
 
@@ -93,6 +103,8 @@ class Progress(msgspec.Struct, tag=True, frozen=True):
 
 
 class Ready(msgspec.Struct, tag=True, frozen=True):
+    """The model is loaded: what it is, how it is run, and what its template was found to do."""
+
     loaded: Loaded
     context_length: int
     draft_max: int
@@ -165,8 +177,10 @@ class Text(msgspec.Struct, tag=True, frozen=True):
     rendered: Rendered
 
 
+Answer = Tokens | PieceList | Text
+"""To the question with its number."""
 ToWorker = Load | Generate | Cancel | Tokenize | Pieces | Render
-FromWorker = Progress | Ready | Step | Failed | Tokens | PieceList | Text
+FromWorker = Progress | Ready | Step | Failed | Answer
 
 _encoder = msgspec.msgpack.Encoder()
 _to_worker = msgspec.msgpack.Decoder(ToWorker)
