@@ -44,10 +44,10 @@ class Capabilities:
     often a step may sample, once for each sequence and once for each guess. `truncate`: a slot can
     be cut back to any shorter length. `restore_truncates`: so can one that `load` has filled; what
     is saved of a sliding window is no more than the window. `rollback`: of the tokens that a slot
-    got in its last step so many can be cut off again, but never the first. Prompt chunks of at
-    least `min_chunk` tokens give the same numbers however the prompt is cut, if that is at
-    multiples of `chunk_multiple`. Each prompt token takes longer in steps that read fewer than
-    `tile` of them. `threads` is the most that can be of use.
+    got in its last step so many can be cut off again, but never the first. `parts`: states can be
+    saved in parts. Prompt chunks of at least `min_chunk` tokens give the same numbers however the
+    prompt is cut, if that is at multiples of `chunk_multiple`. Each prompt token takes longer in
+    steps that read fewer than `tile` of them. `threads` is the most that can be of use.
     """
 
     context_length: int
@@ -58,6 +58,7 @@ class Capabilities:
     truncate: bool
     restore_truncates: bool
     rollback: int
+    parts: bool = False
     min_chunk: int = 1
     chunk_multiple: int = 1
     tile: int = 1
@@ -199,7 +200,8 @@ class Backend(Protocol):
 
     def save_part(self, slot: int, first: int, last: int) -> memoryview | None:
         """As `save`, of the tokens from `first` up to `last`, without that. States of one part
-        after the other, put together, are the state of them all. None: not possible."""
+        after the other, put together, are the state of them all. None: there is no memory for it,
+        or the capabilities say that it cannot be done."""
         ...
 
     def load(self, slot: int, state: bytes | memoryview) -> bool:

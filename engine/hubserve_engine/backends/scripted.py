@@ -142,6 +142,7 @@ class ScriptedBackend:
             max_rows=config.parallel + config.drafts,
             truncate=not self._script.recurrent,
             restore_truncates=not (self._script.recurrent or self._script.window),
+            parts=not (self._script.recurrent or self._script.window),
             rollback=config.snapshots if self._script.recurrent else config.running.batch,
         )
         self.loaded = Loaded(

@@ -42,6 +42,7 @@ class Keeper:
         capabilities = backend.capabilities
         self._backend = backend
         self._context_length = capabilities.context_length
+        self._in_parts = capabilities.parts
         self._restorable = cuttable = capabilities.restore_truncates
         self._kept = kept
         self._max_gap = max_gap
@@ -142,12 +143,12 @@ class Keeper:
 
     def note(self, sequence: Sequence, *, beside: bool) -> None:
         """Its prompt is read: it goes to the disk soon, if it is long. What would hold up its own
-        stream is copied before that begins, unless it is `beside` others: to read so much has taken
-        a hundred times as long."""
+        stream, and cannot be had in parts, is copied before that begins, unless it is `beside`
+        others: to read so much has taken a hundred times as long."""
         holding = self.cache.live(sequence)
         if self._disk is None or holding is None or not sequence.reuse:
             return
-        if not beside and self._copier.holds_up(holding):
+        if not (beside or self._in_parts) and self._copier.holds_up(holding):
             self._write(self._disk, holding, beside=False)
         else:
             self._noted.append(sequence)
@@ -177,7 +178,7 @@ class Keeper:
 
     def _go_on(self, disk: Disk, holding: Holding, *, beside: bool) -> bool:
         """Copy it, or the next part of it. False: that was all, or no more can be done now."""
-        if self._write(disk, holding, beside=beside) or not beside:
+        if self._write(disk, holding, beside=beside) or not (beside and self._in_parts):
             return False
         if self._parts is None or self._parts.holding is not holding:
             self._parts = self._copier.in_parts(holding) if self._is_due(disk, holding) else None

@@ -56,6 +56,7 @@ class LlamaCppBackend:
             truncate=not self._model.recurrent,
             restore_truncates=not (self._model.recurrent or self._model.window),
             rollback=self._context.rollback,
+            parts=self._context.has_parts,
             min_chunk=_MIN_CHUNK,
             chunk_multiple=_CHUNK_MULTIPLE,
             tile=self._tile,

@@ -27,14 +27,15 @@ class Context:
 
     `length` and `batch` are the tokens that the memory and a step hold, `max_rows` the rows of
     logits of a step. `rollback` of the tokens that a slot got last can be cut off again.
+    `has_parts`: states can be saved in parts.
     """
 
     def __init__(self, model: Model, config: BackendConfig) -> None:
         self._model = model
         self._config = config
         self._slots = config.parallel + config.spare
-        # One sequence more, for parts of states. Other memories have more than cells to share.
-        self._has_other = not (model.recurrent or model.window) and (
+        # They take one sequence more, and a memory of nothing but cells.
+        self.has_parts = not (model.recurrent or model.window) and (
             self._slots < llama.llama_max_parallel_sequences()
         )
         self.handle: Any
@@ -44,7 +45,7 @@ class Context:
         if not self._memory:
             self.close()
             raise LoadError("This model keeps no state between tokens, so it cannot write text.")
-        self.state = State(self.handle, self._memory, self._slots if self._has_other else None)
+        self.state = State(self.handle, self._memory, self._slots if self.has_parts else None)
         self.state_key = key(model, self._params(self.length), self.length)
         # No more than the context. Larger steps would be cut into micro-batches without regard to
         # whose tokens come out alone.
@@ -78,7 +79,7 @@ class Context:
         params.n_ctx = length
         params.n_batch = running.batch
         params.n_ubatch = running.micro_batch
-        params.n_seq_max = self._slots + self._has_other
+        params.n_seq_max = self._slots + self.has_parts
         # Otherwise the worst case is reserved: a row of the whole vocabulary for every batch token.
         # It is also asked for a row of each sequence, and ends the process if that is too many.
         params.n_outputs_max = max(config.parallel + config.drafts, params.n_seq_max)
