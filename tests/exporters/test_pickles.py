@@ -32,7 +32,11 @@ def export(folder: Path, out: Path, *, allow: bool = True) -> None:
     export_gguf(folder, config)
 
 
-def test_the_weights_are_the_same(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("older", [False, True])
+def test_the_weights_are_the_same(folder: Path, tmp_path: Path, older: bool) -> None:
+    if older:
+        found = torch.load(folder / "pytorch_model.bin", weights_only=True)
+        torch.save(found, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
     export(folder, tmp_path / "a.gguf")
     config = GGUFExportConfig(tmp_path / "b.gguf", tokenizer="none", check="none")
     export_gguf(checkpoint("llama"), config)
@@ -74,14 +78,15 @@ def test_code_in_them_is_not_run(
     assert not Path("owned").exists() and not Path("a.gguf").exists()
 
 
-@pytest.mark.parametrize("kind", ["zip", "noise", "number", "nested"])
+@pytest.mark.parametrize("kind", ["zip", "noise", "empty", "archive", "odd", "number", "nested"])
 def test_what_is_no_table_of_tensors_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "pytorch_model.bin"
-    if kind == "noise":
-        path.write_bytes(b"\x80\x02noise")
+    damaged = {"noise": b"\x80\x02noise", "empty": b"", "archive": b"PK\3\4", "odd": b"\x80\x02R."}
+    if kind in damaged:
+        path.write_bytes(damaged[kind])
     else:
         values = {"zip": {"a": Harmful()}, "number": 3, "nested": {"a": {"b": torch.zeros(1)}}}
         torch.save(values[kind], path)

@@ -1,7 +1,7 @@
 """The task `unpickling`: pickled weights to safetensors, without running what is in them."""
 
-import pickle
 import re
+import zipfile
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
@@ -31,11 +31,15 @@ def run(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dict[s
     tensors: dict[str, Any] = {}
     for index, file in enumerate(arguments["files"]):
         try:
-            found = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
-        except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError, OSError) as error:
+            # The older form of torch's files is no archive, and cannot be mapped.
+            mapped = zipfile.is_zipfile(file)
+            found = torch.load(file, map_location="cpu", weights_only=True, mmap=mapped)
+        except Exception as error:
+            # What a damaged pickle makes of torch's own machine for them is any exception.
+            said = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
             raise ExportError(
-                f"{file} holds more than tensors, or is damaged, and is not read:"
-                f" {str(error).strip().splitlines()[0]}"
+                f"{file} holds more than tensors, or is damaged, and is not read: {said}. Download"
+                " it again, or choose a revision with safetensors."
             ) from error
         if not isinstance(found, dict):
             raise ExportError(f"{file} is no table of tensors.")
