@@ -14,16 +14,18 @@ _NAMESPACE = "functions."
 
 
 class Tool:
-    """One function. `parameters` is the client's own schema, or None."""
+    """One function. `parameters` is the client's own schema, or None; with `strict` nothing that
+    does not fit all of it is a call, however well it might be meant."""
 
-    def __init__(self, name: str, parameters: Any) -> None:
+    def __init__(self, name: str, parameters: Any, *, strict: bool = False) -> None:
         self.name = name
+        self._strict = strict
         self.shape = Shape.arguments(parameters if isinstance(parameters, dict) else {})
         self._fit = Fit(parameters)
 
     def takes(self, arguments: Any) -> bool:
         """Whether what may be a call has arguments for this tool."""
-        return self._fit.guessed(arguments)
+        return self.misfit(arguments) is None if self._strict else self._fit.guessed(arguments)
 
     def misfit(self, arguments: Any) -> str | None:
         """What of its schema the arguments of a call do not fit, and where."""
@@ -44,7 +46,7 @@ class Offer:
             name = function.get("name") if isinstance(function, dict) else None
             if isinstance(name, str) and (use.allowed is None or name in use.allowed):
                 assert isinstance(function, dict)
-                self._tools[name] = Tool(name, function.get("parameters"))
+                self._tools[name] = Tool(name, function.get("parameters"), strict=use.strict)
                 self.longest = max(self.longest, len(name))
 
     def __bool__(self) -> bool:

@@ -76,6 +76,14 @@ def test_arguments_fit_where_a_look_is_quick(arguments: Any, fits: bool) -> None
     assert found and found.takes(arguments) is fits
 
 
+def test_a_strict_tool_takes_no_more_than_its_schema_does() -> None:
+    schema = {**SCHEMA, "properties": {"city": {"type": "string", "pattern": "^[a-z]+$"}}}
+    found = Offer([tool("f", schema)], ToolUse(strict=True)).find("f")
+    assert found and found.takes({"city": "paris"})
+    for arguments in ({"city": "Paris"}, {"city": "paris", "more": 1}):
+        assert not found.takes(arguments)
+
+
 @pytest.mark.parametrize(
     "schema",
     [
