@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 
 from hubserve_engine import select, select_transformers
 from hubserve_engine.catalog import Catalog, RawCheckpoint, ResolvedModel
@@ -32,9 +33,11 @@ class _NoExporter(Exception):
         self.architecture = architecture
 
 
-def find(config: EngineConfig, report: Progress, share: Share) -> tuple[ResolvedModel, Choice]:
+def find(
+    config: EngineConfig, report: Progress, share: Share, ended: Event | None = None
+) -> tuple[ResolvedModel, Choice]:
     """The model's files, and how it is run. It blocks; `report` hears what is being done, and
-    `share` how much of an export is.
+    `share` how much of an export is, which `ended` ends when it is set.
 
     Raises StartError.
     """
@@ -44,7 +47,7 @@ def find(config: EngineConfig, report: Progress, share: Share) -> tuple[Resolved
         _check_installed()
         return _in_transformers(config, _for_transformers(config, report), "--engine")
     catalog = Catalog(
-        export=partial(_export, config, share),
+        export=partial(_export, config, share, ended),
         export_type=config.export_type,
         look=partial(_look, config),
     )
@@ -59,7 +62,11 @@ def find(config: EngineConfig, report: Progress, share: Share) -> tuple[Resolved
 
 
 def _export(
-    config: EngineConfig, share: Share, raw: RawCheckpoint, report: Progress
+    config: EngineConfig,
+    share: Share,
+    ended: Event | None,
+    raw: RawCheckpoint,
+    report: Progress,
 ) -> tuple[Path, tuple[str, ...]]:
     # What these import is for those who serve checkpoints.
     from hubserve_engine.exports.obtain import obtain
@@ -72,7 +79,7 @@ def _export(
             architecture = open_checkpoint(raw.folder).architecture
             if architecture not in TABLE:
                 raise _NoExporter(raw, architecture)
-    return obtain(raw, config, report, share)
+    return obtain(raw, config, report, share, ended)
 
 
 def _look(config: EngineConfig, raw: RawCheckpoint) -> None:

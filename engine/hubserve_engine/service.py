@@ -1,10 +1,12 @@
 """The engine as the server sees it. `Engine.generate` is the whole story of a request."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import replace
 
+from hubserve_engine.catalog import ResolvedModel
 from hubserve_engine.config import LONGEST_TEXT, MOST_TOKENS, EngineConfig
 from hubserve_engine.disk_cache import settle
 from hubserve_engine.engines import find
@@ -17,11 +19,15 @@ from hubserve_engine.errors import (
 )
 from hubserve_engine.loading import loaded_model, order
 from hubserve_engine.model_info import ModelInfo
+from hubserve_engine.select import Choice
 from hubserve_engine.supervisor import Supervisor
 from hubserve_engine.threads import in_thread
 from hubserve_engine.types import Chat, Event, Rendered, Request, Stage, WorkerEvent
 from hubserve_engine.worker.handle import WorkerHandle
 from hubserve_engine.worker.spawn import Spawned
+
+_CLEARING = 2.0
+"""Seconds that an export which is ended may take to clear up."""
 
 
 class Engine:
@@ -44,6 +50,7 @@ class Engine:
         self._quiet.set()
         self._closing = False
         self._exported = 0.0
+        self._ended, self._found = threading.Event(), threading.Event()
         self.progress = ""
 
     @property
@@ -95,9 +102,13 @@ class Engine:
         self._closing = True
         with suppress(TimeoutError):
             await asyncio.wait_for(self._quiet.wait(), grace)
+        self._ended.set()
         if self._start is not None and not self._start.done():
             self._start.cancel()
             await asyncio.wait([self._start])
+            if self._stage == "exporting":
+                # What is half written goes away, which is quick once its process is gone.
+                await in_thread(lambda: self._found.wait(_CLEARING))
         if self._supervisor is not None:
             await self._supervisor.close()
         elif self._spawned is not None:
@@ -222,7 +233,7 @@ class Engine:
     async def _load(self) -> ModelInfo:
         config = self._config
         self._stage = "resolving"
-        model, choice = await in_thread(lambda: find(config, self._report, self._tell_share))
+        model, choice = await in_thread(self._find)
         self._stage = "loading"
         disk = await in_thread(lambda: settle(config, model.files))
         self._supervisor = Supervisor(order(config, model, choice, disk), self._spawned)
@@ -230,6 +241,12 @@ class Engine:
         self._info = loaded_model(config.model, model, choice, disk, ready)
         self._stage = "ready"
         return self._info
+
+    def _find(self) -> tuple[ResolvedModel, Choice]:
+        try:
+            return find(self._config, self._report, self._tell_share, self._ended)
+        finally:
+            self._found.set()
 
     def _tell_share(self, share: float) -> None:
         self._exported = share

@@ -130,6 +130,21 @@ def test_the_server_answers_meanwhile_and_a_kill_leaves_nothing_broken(
     assert sorted(path.name for path in export.iterdir()) == ["Tiny-Llama-Q8_0.gguf", "export.json"]
 
 
+def test_a_server_that_is_ended_meanwhile_leaves_nothing(
+    starting: ExitStack, folder: Path, cache: Path
+) -> None:
+    server = start(starting, folder, cache, "--export-type", "q4_k_m")
+    child = exporter(server)
+    end = time.monotonic() + SAFETY
+    while not list(cache.glob("exports/*/*.partial/*")):
+        assert time.monotonic() < end and server.process.poll() is None
+        time.sleep(0.01)
+    code, _, said = server.end(signal.SIGTERM)
+    assert code == 0 and "Traceback" not in said and not child.is_running()
+    # Locks stay.
+    assert not [path for path in cache.glob("exports/*") if path.is_dir()]
+
+
 @pytest.mark.parametrize("kind", ["q8_0", "q4_k_m"])
 def test_an_export_that_is_killed_ends_the_start_and_leaves_nothing_broken(
     starting: ExitStack, folder: Path, cache: Path, kind: str

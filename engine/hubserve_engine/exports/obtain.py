@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 from hubserve_engine.catalog.raw_checkpoint import RawCheckpoint, checkpoint_files
 from hubserve_engine.catalog.resolve import Progress
@@ -22,12 +23,16 @@ _SMALL_MODEL = 3 * 10**9
 
 
 def obtain(
-    raw: RawCheckpoint, config: EngineConfig, progress: Progress, share: Share
+    raw: RawCheckpoint,
+    config: EngineConfig,
+    progress: Progress,
+    share: Share,
+    ended: Event | None = None,
 ) -> tuple[Path, tuple[str, ...]]:
     """The file, checked and whole, and notices on it. It stays there while this process lives.
 
     It is made in a process of its own, by one of those who want it. Raises ResolveError, with the
-    next step, where the checkpoint cannot be exported.
+    next step, where the checkpoint cannot be exported, and where another thread sets `ended`.
     """
     store = ExportStore((config.cache_dir or default_folder()).absolute())
     try:
@@ -53,7 +58,7 @@ def obtain(
                 def room(needed: int) -> None:
                     make_room(store, key, needed, config.export_disk, remove)
 
-                export = _export(store, raw, key, dtype, name, share, room)
+                export = _export(store, raw, key, dtype, name, share, room, ended)
             store.hold(export)
             store.shrink(config.export_disk, keep=key)
     except ExportError as error:
@@ -88,6 +93,7 @@ def _export(
     name: str,
     share: Share,
     room: Callable[[int], None],
+    ended: Event | None,
 ) -> Export:
     file = f"{re.sub(r'[^A-Za-z0-9_.-]', '-', name) or 'model'}-{dtype.upper()}.gguf"
     path = store.path / key / file
@@ -99,6 +105,7 @@ def _export(
             doing=f"exporting {raw.id}",
             report=share,
             allow=room,
+            ended=ended,
         )
         if export_key(raw.folder, _files(raw), dtype, name) != key:
             raise ExportError("it was changed meanwhile; start again when it is complete.")

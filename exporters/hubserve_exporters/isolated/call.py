@@ -30,6 +30,7 @@ Allow = Callable[[Any], None]
 COMMAND = (sys.executable, "-m", "hubserve_exporters.isolated")
 """What starts the other side."""
 
+_OFTEN = 0.1
 _LONGEST = 300
 _TAIL = 4096
 
@@ -42,13 +43,14 @@ def call(
     report: Report = lambda share: None,
     allow: Allow = lambda value: None,
     limit: float | None = None,
+    ended: threading.Event | None = None,
 ) -> dict[str, Any]:
     """What `run` of that module answers, in a process of its own.
 
     Arguments and answer are what JSON can say. `doing` is for messages ("quantizing the model").
     Raises ExportError where the task refuses, where its process ends before it has answered, by a
-    signal or by a fault in it, and where it takes more than `limit` seconds. The process ends when
-    this one does, and when this raises.
+    signal or by a fault in it, where it takes more than `limit` seconds, and where another thread
+    sets `ended`. The process ends when this one does, and when this raises.
     """
     late = threading.Event()
     with tempfile.TemporaryFile() as log:
@@ -71,6 +73,8 @@ def call(
                 process.kill()
 
             timer = threading.Timer(limit or 0, end)
+            if ended is not None:
+                threading.Thread(target=_watch, args=(process, ended), daemon=True).start()
             try:
                 if limit is not None:
                     timer.start()
@@ -82,11 +86,20 @@ def call(
                 process.wait()
                 if process.stdin is not None:
                     process.stdin.close()
+        if answer is None and ended is not None and ended.is_set():
+            raise ExportError(f"{_sentence(doing)} was ended.")
         if answer is None and late.is_set():
             raise ExportError(f"{_sentence(doing)} was ended after {limit:g} seconds.")
         if answer is None:
             raise ExportError(f"{_sentence(doing)} failed: {_how_it_ended(code, log)}")
     return answer
+
+
+def _watch(process: "subprocess.Popen[bytes]", ended: threading.Event) -> None:
+    while process.poll() is None:
+        if ended.wait(_OFTEN):
+            process.kill()
+            return
 
 
 def _converse(

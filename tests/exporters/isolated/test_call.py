@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
 
 import psutil
 import pytest
@@ -136,6 +137,20 @@ def test_an_interrupted_call_leaves_no_process(
 
     with pytest.raises(KeyboardInterrupt):
         call("stub", {}, doing="thinking", report=interrupt)  # type: ignore[arg-type]
+    assert not psutil.pid_exists(seen[0])
+
+
+def test_another_thread_may_end_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    task(monkeypatch, tmp_path, "report(os.getpid())\nwhile True: time.sleep(60)")
+    ended = Event()
+    seen: list[int] = []
+
+    def tell(value: float) -> None:
+        seen.append(int(value))
+        ended.set()
+
+    with pytest.raises(ExportError, match=r"^Thinking was ended\.$"):
+        call("stub", {}, doing="thinking", report=tell, ended=ended)  # type: ignore[arg-type]
     assert not psutil.pid_exists(seen[0])
 
 
