@@ -81,10 +81,16 @@ class GGUFReader:
 
 
 def _parts(path: Path) -> list[Path]:
+    """All files of a model. Raises GGUFError if there are others, and some are missing."""
     match = _PART.fullmatch(path.name)
     if match is None:
         return [path]
     count = int(match["count"])
-    return [
-        path.with_name(f"{match['stem']}-{n:05}-of-{count:05}.gguf") for n in range(1, count + 1)
-    ]
+    names = (f"{match['stem']}-{n:05}-of-{count:05}.gguf" for n in range(1, count + 1))
+    parts = [path.with_name(name) for name in names]
+    missing = next((part for part in parts if not part.exists()), None)
+    if missing is not None and path.exists():
+        raise GGUFError(
+            f"{missing}: this part of the model is missing; put all {count} into one folder"
+        )
+    return parts

@@ -68,9 +68,16 @@ def test_any_part_stands_for_the_whole(tmp_path: Path) -> None:
             assert list(reader.tensors) == ["one", "two"]
             assert reader.metadata["a"] == 1
             assert reader.tensor("two").shape == (3, 4)
-    second.unlink()
+
+
+def test_a_part_that_is_missing_is_named(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "m-00003-of-00003.gguf")
+    write_gguf(tmp_path / "m-00001-of-00003.gguf")
+    said = r"m-00002-of-00003\.gguf: this part of the model is missing; put all 3 into one folder"
+    with pytest.raises(GGUFError, match=said):
+        GGUFReader(tmp_path / "m-00003-of-00003.gguf")
     with pytest.raises(FileNotFoundError):
-        GGUFReader(first)
+        GGUFReader(tmp_path / "n-00001-of-00002.gguf")
 
 
 def test_a_tensor_is_in_one_part(tmp_path: Path) -> None:
