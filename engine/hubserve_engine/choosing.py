@@ -55,6 +55,18 @@ class Guide(Protocol):
         ...
 
     @property
+    def closed(self) -> bool:
+        """Whether the answer is brought to its end at its limit, so that it is whole."""
+        ...
+
+    @property
     def error(self) -> str | None:
         """What went wrong, as a sentence."""
         ...
+
+
+def only(token: int, vocabulary: int) -> bytes:
+    """A mask that leaves one token of so many."""
+    bits = bytearray((vocabulary + 31) // 32 * 4)
+    bits[token // 8] = 1 << token % 8
+    return bytes(bits)

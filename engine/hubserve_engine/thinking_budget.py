@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from hubserve_engine.channels import ChannelSplitter
-from hubserve_engine.choosing import Guide
+from hubserve_engine.choosing import Guide, only
 from hubserve_engine.detokenize import Detokenizer
 from hubserve_engine.profiles import Profile
 
@@ -87,7 +87,7 @@ class ThinkingBudget:
 
     def mask(self) -> bytes | None:
         if self._coming:
-            return _single(self._coming[0], self._vocabulary)
+            return only(self._coming[0], self._vocabulary)
         mask = self._then.mask() if self._then else None
         return mask if self._barred is None else _without(self._barred, mask, self._vocabulary)
 
@@ -126,6 +126,10 @@ class ThinkingBudget:
         return not self._coming and self._then is not None and self._then.done
 
     @property
+    def closed(self) -> bool:
+        return self._then is not None and self._then.closed
+
+    @property
     def error(self) -> str | None:
         return self._then.error if self._then else None
 
@@ -141,13 +145,6 @@ class ThinkingBudget:
         self._coming = list(self._closing.again if self._closed else self._closing.first)
         self._closed = True
         self._barred = self._closing.opening
-
-
-def _single(token: int, vocabulary: int) -> bytes:
-    """A mask that leaves one token."""
-    bits = bytearray((vocabulary + 31) // 32 * 4)
-    bits[token // 8] = 1 << token % 8
-    return bytes(bits)
 
 
 def _without(token: int, mask: bytes | None, vocabulary: int) -> bytes | None:

@@ -237,7 +237,8 @@ class Finished:
     """A choice is complete. `stop` is the stop string that ended it, if one did.
 
     `cut` is the text of a call that was cut off when a part of it had been told: the last call is
-    none then, and this is content.
+    none then, and this is content. `closed`: at its limit the answer was brought to its end, so
+    that it is whole.
     """
 
     index: int
@@ -246,6 +247,7 @@ class Finished:
     reasoning_tokens: int = 0
     stop: str | None = None
     cut: str | None = None
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,7 @@ def test_guesses_end_where_the_budget_does() -> None:
 class Digits:
     """A guide of an answer of two digits, which has the thinking before it accepted, too."""
 
+    closed = False
     error = None
 
     def __init__(self) -> None:

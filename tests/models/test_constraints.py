@@ -78,6 +78,22 @@ def test_what_is_not_cut_off_fits(client: httpx.Client) -> None:
         assert misfit(case.schema, each["message"]["content"]) is None, (case.title, each)
 
 
+def test_a_call_that_does_not_end_is_whole_at_the_limit(client: httpx.Client) -> None:
+    note = {"facts": {"type": "array", "items": {"type": "string"}}, "kind": {"enum": ["a", "b"]}}
+    parameters = {"type": "object", "properties": note, "required": ["facts", "kind"]}
+    told = ask(
+        client,
+        "Write down ten facts about Rome, each a long sentence.",
+        tools=[{"type": "function", "function": {"name": "note", "parameters": parameters}}],
+        tool_choice="required",
+        max_tokens=60,
+    )
+    assert told["finish_reason"] == "length", told
+    (call,) = told["message"]["tool_calls"]
+    arguments = json.loads(call["function"]["arguments"])
+    assert len("".join(arguments["facts"])) > 20 and arguments["kind"] in ("a", "b"), arguments
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_a_model_that_knows_no_tools_makes_the_call(client: httpx.Client, named: bool) -> None:
     wanted = {"type": "function", "function": {"name": "hotels"}} if named else "required"

@@ -58,7 +58,7 @@ def test_a_call_that_must_come_comes_from_any_model(small: Client, case: Case) -
     """How many there are, and what is in them, is the model's affair, but each fits."""
     reply = asked(small, case)
     assert reply.calls and not reply.faults, reply
-    assert (reply.text, reply.finish_reason) == ("", "tool_calls")
+    assert reply.text == "" and reply.finish_reason in ("tool_calls", "length")
     (wanted,) = case.expect
     assert {call.name for call in reply.calls} == set(wanted)
     for call in reply.calls:

@@ -18,6 +18,7 @@ def packed(tokens: Sequence[int], vocabulary: int) -> bytes:
 class RuleGuide:
     """Follows a rule; what it has accepted is in `accepted`."""
 
+    closed = False
     error: str | None = None
 
     def __init__(self, vocabulary: int, rule: Rule) -> None:

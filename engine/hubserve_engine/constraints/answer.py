@@ -31,10 +31,18 @@ class Family:
     ends: Collection[str]
 
 
-def source(
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Its grammar, and the layout of the calls that have to come, if any have to."""
+
+    grammar: str
+    calls: Layout | None = None
+
+
+def answer(
     request: Request, rendered: Rendered, family: Family, tools: Tools, *, may_think: bool
-) -> str:
-    """The grammar of the answer to a request that has a constraint, or whose tools bind.
+) -> Answer:
+    """What holds the answer to a request that has a constraint, or whose tools bind.
 
     Raises InvalidRequest and Unsupported.
     """
@@ -42,30 +50,38 @@ def source(
     constraint, chat = request.constraint, request.prompt
     if not isinstance(chat, Chat):
         assert constraint is not None
-        return grammar.source(content(grammar, constraint))
+        return Answer(grammar.source(content(grammar, constraint)))
     profile, use = family.profile, request.tool_use
     before = before_answer(grammar, profile, rendered, may_think=may_think)
     said = ""
     if constraint is not None:
         said = f"{before_content(grammar, profile, rendered)} {content(grammar, constraint)}"
     offered = tools.callable(chat.tools, use) if use.choice != "none" else []
-    body = _body(grammar, use, offered, family, said=said, mark=rendered.mark)
-    return grammar.source(f"{before} {body}")
+    # A call that has to come must fit; one that may come is written as the model writes it.
+    layout = writable(family.format, offered) if use.choice == "required" else None
+    body = _body(grammar, use, offered, family, said=said, mark=rendered.mark, must=layout)
+    return Answer(grammar.source(f"{before} {body}"), layout)
 
 
 def _body(
-    grammar: Grammar, use: ToolUse, offered: list[Tool], family: Family, *, said: str, mark: str
+    grammar: Grammar,
+    use: ToolUse,
+    offered: list[Tool],
+    family: Family,
+    *,
+    said: str,
+    mark: str,
+    must: Layout | None,
 ) -> str:
-    """Content, which is what is `said` or else anything, or calls."""
+    """Content, which is what is `said` or else anything, or calls; those that `must` come."""
     named = use.choice == "required" and use.allowed is not None and len(use.allowed) == 1
     most = MOST if use.parallel and not named else 1
 
     def calls(layout: Layout, begin: Callable[[str], str]) -> str:
         return row(grammar, layout, offered, family.ends, most=most, begin=begin)
 
-    if use.choice == "required":
-        # A call that has to come must fit; one that may come is written as the model writes it.
-        return calls(writable(family.format, offered), at_start(mark))
+    if must is not None:
+        return calls(must, at_start(mark))
     ways = [said or grammar.rule("/(?s:.*)/")]
     if offered and said:
         ways.append(calls(family.format.layouts[0], at_start(mark)))

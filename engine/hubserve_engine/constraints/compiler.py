@@ -1,4 +1,4 @@
-"""Grammars -> guides for one model. For one thread.
+"""Grammars -> matchers for one model. For one thread.
 
 The tokenizer is made when the first constraint comes, and kept; so are the last grammars, as
 clients send the same ones again and again.
@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Collection
 
 from hubserve_engine.backends.base import Backend
-from hubserve_engine.constraints.guide import GrammarGuide
 from hubserve_engine.constraints.library import Matcher
 from hubserve_engine.constraints.limits import LEXER_STATES
 from hubserve_engine.constraints.probe import one_line
@@ -29,11 +28,15 @@ class Compiler:
         self._vocabulary: Vocabulary | None = None
         self._matchers: OrderedDict[str, Matcher] = OrderedDict()
 
-    def guide(self, source: str, *, param: str, any_digits: bool = False) -> GrammarGuide:
-        """A guide at the start of a grammar. With `any_digits` they may come for as long as it
-        says, see `Digits`. Raises InvalidRequest with llguidance's words."""
-        matcher, digits = self._matcher(source, param).copy(), self._known_vocabulary().digits
-        return GrammarGuide(matcher, None if any_digits else digits)
+    @property
+    def vocabulary(self) -> Vocabulary:
+        if self._vocabulary is None:
+            self._vocabulary = vocabulary(self._backend, self._shown)
+        return self._vocabulary
+
+    def matcher(self, source: str, *, param: str) -> Matcher:
+        """One at the start of a grammar. Raises InvalidRequest with llguidance's words."""
+        return self._matcher(source, param).copy()
 
     def knows(self, source: str) -> bool:
         """Whether it has been compiled, and is kept."""
@@ -44,7 +47,7 @@ class Compiler:
         if known is not None:
             self._matchers.move_to_end(source)
             return known
-        tokenizer = self._known_vocabulary().tokenizer
+        tokenizer = self.vocabulary.tokenizer
         matcher = Matcher(tokenizer, source, lexer_states=LEXER_STATES)
         # A grammar of which nothing can come, such as one that is only itself, shows here.
         matcher.mask()
@@ -54,11 +57,6 @@ class Compiler:
         while len(self._matchers) > _KEPT:
             self._matchers.popitem(last=False)
         return matcher
-
-    def _known_vocabulary(self) -> Vocabulary:
-        if self._vocabulary is None:
-            self._vocabulary = vocabulary(self._backend, self._shown)
-        return self._vocabulary
 
 
 def refusal(error: str, *, param: str) -> InvalidRequest:

@@ -39,6 +39,11 @@ class Lenient:
         return held is not None and held.done
 
     @property
+    def closed(self) -> bool:
+        held = self._look()
+        return held is not None and held.closed
+
+    @property
     def error(self) -> None:
         return None
 

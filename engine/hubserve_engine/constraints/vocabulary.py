@@ -1,7 +1,7 @@
 """A model's tokens as llguidance wants them: bytes, and a way to cut forced text into tokens."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -11,12 +11,21 @@ from hubserve_engine.constraints.digits import Digits
 from hubserve_engine.constraints.library import Tokenizer
 
 _MARKER = "\x02"
+_open = re.compile(
+    rb'".|\\(u[0-9a-fA-F]{0,3})?$|[\xc0-\xff]$|[\xe0-\xff][\x80-\xbf]$|[\xf0-\xff][\x80-\xbf]{2}$',
+    re.DOTALL,
+).search
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
+    """What grammars are told of one. `cut` cuts UTF-8 into tokens; `open` has a bit for each token
+    that goes on after a quote, or ends within an escape or a character."""
+
     tokenizer: Tokenizer
     digits: Digits
+    cut: Callable[[bytes], list[int]]
+    open: int
 
 
 def vocabulary(backend: Backend, shown: Collection[int]) -> Vocabulary:
@@ -32,7 +41,12 @@ def vocabulary(backend: Backend, shown: Collection[int]) -> Vocabulary:
         ends=sorted(backend.end_tokens),
         tokenize=tokens.cut,
     )
-    return Vocabulary(read, Digits(tokens.tokens))
+    open = bytearray(len(tokens.tokens) // 8 + 1)
+    for token, piece in enumerate(tokens.tokens):
+        if _open(piece):
+            open[token // 8] |= 1 << token % 8
+    bits = int.from_bytes(open, "little")
+    return Vocabulary(read, Digits(tokens.tokens), tokens.cut, bits)
 
 
 class _Tokens:

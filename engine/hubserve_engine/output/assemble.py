@@ -70,7 +70,7 @@ class _Choice:
         return [self._event(piece) for piece in self._scanner.feed(delta.text)]
 
     def finish(self, finished: Finished) -> list[Event]:
-        stopped = finished.reason == "stop" and finished.stop is None
+        stopped = (finished.reason == "stop" and finished.stop is None) or finished.closed
         told = [self._event(piece) for piece in self._scanner.finish(stopped=stopped)]
         if self._logprobs and self._call < 0:
             told.append(Delta(self._index, "content", "", tuple(self._logprobs)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hubserve_engine.backends.base import Backend, Sampled
+from hubserve_engine.choosing import Guide
 from hubserve_engine.errors import EngineError
 from hubserve_engine.scheduler import Scheduler, Work
 from hubserve_engine.sequence import Sequence
@@ -102,7 +103,7 @@ class Answers:
         if reason is None:
             reason = self._follow(sequence, now)
         if reason == "length" and sequence.guide is not None and sequence.guide.done:
-            reason = "stop"  # it is complete all the same
+            reason = _end_of(sequence.guide)  # it is complete all the same
         if reason is not None:
             self.finish(sequence, reason)
 
@@ -122,7 +123,7 @@ class Answers:
             reason = self._accept(sequence, token, now)
             if reason is not None:
                 return reason
-        return "stop" if guide.done else None
+        return _end_of(guide) if guide.done else None
 
     def _take_back(self, sequence: Sequence) -> None:
         """Cut its slot back to the tokens that are its own."""
@@ -172,6 +173,7 @@ class Answers:
             transcript.completion_tokens,
             transcript.reasoning_tokens,
             transcript.stop,
+            closed=reason == "length" and sequence.guide is not None and sequence.guide.done,
         )
         sequence.finish_reason = reason
         self._pressing = True
@@ -198,3 +200,8 @@ class Answers:
             self._backend.remove(slot)
         del self._owners[sequence]
         sequence.sampler.close()
+
+
+def _end_of(guide: Guide) -> FinishReason:
+    """Why an answer ends that is whole."""
+    return "length" if guide.closed else "stop"

@@ -174,10 +174,10 @@ class Intake:
 
     def _guides(self, request: Request, rendered: Rendered, room: int) -> Series[Guide | None]:
         """One for each choice, where `room` tokens may be written. Raises InvalidRequest."""
-        held = self._held(request, rendered)
+        held = self._held(request, rendered, room)
         return [self._budgeted(request, rendered, room, each) for each in held]
 
-    def _held(self, request: Request, rendered: Rendered) -> Series[Guide | None]:
+    def _held(self, request: Request, rendered: Rendered, room: int) -> Series[Guide | None]:
         """What holds answers to what the request wants of them."""
         chat = request.prompt if isinstance(request.prompt, Chat) else None
         calls = bool(chat and chat.tools) and request.tool_use.binds
@@ -191,7 +191,7 @@ class Intake:
                 self._backend, self.profile, self.tool_format, self.layout_tokens
             )
         switch = (chat.reasoning if chat else None) or self._reasoning
-        return self._constraints.held(request, rendered, may_think=switch != "off")
+        return self._constraints.held(request, rendered, may_think=switch != "off", room=room)
 
     def _budgeted(
         self, request: Request, rendered: Rendered, room: int, then: Guide | None

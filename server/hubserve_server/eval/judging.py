@@ -11,6 +11,7 @@ from hubserve_server.eval.cases import Case, CaseSet
 
 MARKUP = re.compile(r"```|</?tool_call|<function|\"(arguments|parameters)\"|\[TOOL_CALLS\]")
 """Remains of a call in the text beside it."""
+_CUT = "cut off before the call was whole"
 
 
 def judge(cases: CaseSet, case: Case, reply: Reply) -> str | None:
@@ -56,13 +57,15 @@ def _judge_text(reply: Reply) -> str | None:
 
 
 def _judge_forced(cases: CaseSet, case: Case, reply: Reply) -> str | None:
-    if reply.finish_reason == "length":  # of a stream, part of the call has come by then
-        return "cut off before the call was whole"
+    limited = reply.finish_reason == "length"
     if len(reply.calls) != 1 or reply.calls[0].name not in case.forced:
-        return f"not one call of {' or '.join(case.forced)}: {_shown(reply.calls)}"
-    if reply.finish_reason != "tool_calls":
+        other = f"not one call of {' or '.join(case.forced)}: {_shown(reply.calls)}"
+        return _CUT if limited else other
+    if not limited and reply.finish_reason != "tool_calls":
         return f"a call, but the finish reason {reply.finish_reason!r}"
-    return _arguments(cases, reply.calls[0])[1]
+    wrong = _arguments(cases, reply.calls[0])[1]
+    # Of a stream that was cut off, part of the call has come.
+    return _CUT if wrong and limited else wrong
 
 
 def _arguments(cases: CaseSet, call: Made) -> tuple[Any, str | None]:

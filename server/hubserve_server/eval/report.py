@@ -19,7 +19,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return self.wrong or "right"
+        shortened = self.reply.calls and self.reply.finish_reason == "length"
+        return self.wrong or ("right, shortened" if shortened else "right")
 
 
 class Row(msgspec.Struct, frozen=True):

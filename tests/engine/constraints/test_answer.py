@@ -34,6 +34,8 @@ COHERE = choose("<|END_THINKING|>", ())
 RECIPIENTS = choose("'>>>all\\n'", ())
 CHAT = Chat((Message("user", "hi"),))
 _KNOWN: dict[str, Constraints] = {}
+ROOM = 10**6
+"""More than any of these answers takes."""
 
 
 def constraints(profile: Profile, format: str = "hermes") -> Constraints:
@@ -50,11 +52,13 @@ def guide(
     text: str = "",
     thinking_open: bool = False,
     may_think: bool = True,
+    room: int = ROOM,
 ) -> GrammarGuide:
     (found,) = constraints(profile).guides(
         Request(CHAT, constraint=constraint),
         Rendered(text, thinking_open),
         may_think=may_think,
+        room=room,
     )
     return found
 
@@ -316,7 +320,7 @@ def calls_guide(
     chat = Chat((Message("user", "hi"),), tools=(WEATHER, NOTHING))
     request = Request(chat, tool_use=use, constraint=constraint)
     rendered = Rendered(mark, open, mark)
-    (found,) = constraints(profile, format).guides(request, rendered, may_think=True)
+    (found,) = constraints(profile, format).guides(request, rendered, may_think=True, room=ROOM)
     return found
 
 
@@ -378,7 +382,7 @@ def test_arguments_that_nothing_names_may_come(schema: dict[str, Any], format: s
         for text in texts:
             request = Request(chat, tool_use=use)
             (found,) = constraints(PLAIN, format).guides(
-                request, Rendered("", False), may_think=True
+                request, Rendered("", False), may_think=True, room=ROOM
             )
             if takes(found, text):
                 return True
@@ -400,7 +404,9 @@ def test_thousands_of_values_are_told_apart(format: str) -> None:
     tool = {"type": "function", "function": {"name": "odd", "parameters": schema}}
     request = Request(Chat((Message("user", "hi"),), tools=(tool,)), tool_use=ToolUse("required"))
     for value, fits in (("value 3999", True), ("value 39990", False)):
-        (found,) = constraints(PLAIN, format).guides(request, Rendered("", False), may_think=True)
+        (found,) = constraints(PLAIN, format).guides(
+            request, Rendered("", False), may_think=True, room=ROOM
+        )
         text = FORMATS[format].layouts[0].written([("", "odd", {"a": value})])
         assert takes(found, text) == fits
 
@@ -426,7 +432,9 @@ def test_arguments_between_tags_are_of_the_type_that_a_reference_leads_to(format
     )
     for many, fits in ((3, True), ("three", False)):
         written = FORMATS[format].layouts[0].written([("", "odd", {"many": many, "loop": "x"})])
-        (held,) = constraints(PLAIN, format).guides(request, Rendered("", False), may_think=True)
+        (held,) = constraints(PLAIN, format).guides(
+            request, Rendered("", False), may_think=True, room=ROOM
+        )
         assert takes(held, written) == fits
 
 
@@ -527,7 +535,7 @@ def test_with_tools_an_answer_is_held_or_a_call() -> None:
     )
     call = '<tool_call>\n{"name": "nothing", "arguments": {}}\n</tool_call>'
     for text, fits in (("yes", True), (call, True), ("no", False)):
-        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True)
+        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True, room=ROOM)
         assert takes(held, text) == fits
 
 
@@ -545,7 +553,7 @@ def test_a_tool_does_without_the_keyword_that_cannot_be_held_to(
     tool = {"type": "function", "function": {"name": "odd", "parameters": parameters}}
     request = Request(Chat((Message("user", "hi"),), tools=(tool,)), tool_use=ToolUse("required"))
     for _ in range(2):
-        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True)
+        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True, room=ROOM)
     assert takes(
         held, '<tool_call>\n{"name": "odd", "arguments": {"a": "q", "b": 1}}\n</tool_call>'
     )
@@ -603,7 +611,10 @@ def test_whatever_schema_a_tool_has_its_call_comes_and_fits(name: str, format: s
     held = constraints(PLAIN, format)
     for use in (ToolUse(strict=True), ToolUse("required", parallel=False)):
         (found,) = held.guides(
-            Request(chat, tool_use=use), Rendered("", thinking_open=False), may_think=True
+            Request(chat, tool_use=use),
+            Rendered("", thinking_open=False),
+            may_think=True,
+            room=ROOM,
         )
     if "loop" in name:
         return  # there is nothing that it could be
@@ -646,7 +657,7 @@ def test_what_is_odd_in_a_tools_schema_leaves_the_rest_in_force(
     request = Request(Chat((Message("user", "hi"),), tools=(tool,)), tool_use=ToolUse("required"))
 
     def fits(a: str, n: str) -> bool:
-        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True)
+        (held,) = constraints(PLAIN).guides(request, Rendered("", False), may_think=True, room=ROOM)
         arguments = f'{{"a": {a}, "n": {n}}}'
         written = f'<tool_call>\n{{"name": "odd", "arguments": {arguments}}}\n</tool_call>'
         return takes(held, written)

@@ -30,7 +30,7 @@ def request(count: int, use: ToolUse, constraint: Constraint | None = None) -> R
 
 
 def test_what_fails_lets_go_and_the_log_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    guides = constraints(PLAIN).held(request(1, STRICT), RENDERED, may_think=True)
+    guides = constraints(PLAIN).held(request(1, STRICT), RENDERED, may_think=True, room=10**6)
     held = guides[0]
     assert isinstance(held, Lenient)
     begun = '<tool_call>\n{"name": "tool0", "arguments": {"a": '
@@ -54,7 +54,9 @@ def test_too_many_tools_are_offered_all_the_same_or_refused_at_once(
 ) -> None:
     held = constraints(PLAIN, format)
     call = FORMATS[format].layouts[0].written([("", "tool2999", {"a": 1})])
-    for guide in filter(None, held.held(request(3000, STRICT), RENDERED, may_think=True)):
+    for guide in filter(
+        None, held.held(request(3000, STRICT), RENDERED, may_think=True, room=10**6)
+    ):
         for token in MODEL.tokenize(call, add_special=False, parse_special=True):
             mask = guide.mask()
             assert mask is None or mask[token // 8] >> token % 8 & 1
@@ -64,7 +66,7 @@ def test_too_many_tools_are_offered_all_the_same_or_refused_at_once(
     must = ToolUse("required")
     for rendered in (RENDERED, Rendered("<think>", thinking_open=True)):
         with pytest.raises(InvalidRequest, match=r"too many.*65,000 rules or 2,000 names") as said:
-            held.held(request(3000, must), rendered, may_think=True)
+            held.held(request(3000, must), rendered, may_think=True, room=10**6)
         assert said.value.param == "tools"
 
 
@@ -72,17 +74,17 @@ def test_what_does_not_make_a_grammar_is_named_whichever_it_is() -> None:
     held = constraints(PLAIN)
     fine = Constraint("choice", ("yes", "no"), "choice")
     with pytest.raises(InvalidRequest) as said:
-        held.held(request(3000, ToolUse(), fine), RENDERED, may_think=True)
+        held.held(request(3000, ToolUse(), fine), RENDERED, may_think=True, room=10**6)
     assert said.value.param == "tools"
     loop = Constraint("json_schema", {"$ref": "#"}, "response_format")
     with pytest.raises(InvalidRequest) as said:
-        held.held(request(1, ToolUse(), loop), RENDERED, may_think=True)
+        held.held(request(1, ToolUse(), loop), RENDERED, may_think=True, room=10**6)
     assert said.value.param == "response_format"
 
 
 def test_hundreds_of_tools_are_held(caplog: pytest.LogCaptureFixture) -> None:
     right = '<tool_call>\n{"name": "tool299", "arguments": {"a": 1}}\n</tool_call>'
     for use in (STRICT, ToolUse("required")):
-        found = constraints(PLAIN).guides(request(400, use), RENDERED, may_think=True)
+        found = constraints(PLAIN).guides(request(400, use), RENDERED, may_think=True, room=10**6)
         assert takes(found[0], right) and not takes(found[1], right.replace("1}", '"x"}'))
     assert not caplog.messages

@@ -71,7 +71,9 @@ def test_a_pattern_is_held_to_in_the_formats_own_way_to_write_a_text(
     request = Request(Chat((Message("user", "hi"),), tools=(tool,)), tool_use=use)
 
     def fits(arguments: dict[str, Any]) -> bool:
-        (held,) = constraints(PLAIN, format).guides(request, Rendered("", False), may_think=True)
+        (held,) = constraints(PLAIN, format).guides(
+            request, Rendered("", False), may_think=True, room=10**6
+        )
         layout = FORMATS[format].layouts[0]
         return takes(held, layout.written([("", "odd", arguments)]).rstrip())
 

@@ -89,7 +89,7 @@ def constraints(format: str) -> Constraints:
 def guide(made: dict[str, Any], format: str, use: ToolUse) -> GrammarGuide:
     request = Request(Chat((Message("user", "hi"),), tools=(made,)), tool_use=use)
     (found,) = constraints(format).guides(
-        request, Rendered("", thinking_open=False), may_think=True
+        request, Rendered("", thinking_open=False), may_think=True, room=10**6
     )
     return found
 

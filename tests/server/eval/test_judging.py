@@ -79,6 +79,8 @@ def test_text_that_was_to_be_a_call() -> None:
         (Right(name="stop"), "not one call of read: 'stop {"),
         (Right(arguments='{"path": 1}'), "do not fit: 1 is not of type"),
         (Right(finish_reason="stop"), "a call, but the finish reason 'stop'"),
+        (Right(finish_reason="length"), None),
+        (Right(arguments='{"path": "any', finish_reason="length"), "cut off before the call"),
     ],
 )
 def test_a_call_that_was_forced_need_not_make_sense(given: Right, said: str | None) -> None:
