@@ -8,7 +8,7 @@ import msgspec
 Kind = Literal["call", "text"]
 MAX_TOKENS = 512
 """More than any of the answers takes."""
-CHANCE = {"temperature": 1, "seed": 1}
+CHANCE = {"temperature": 1}
 """So that a call is forced on a model that says anything, and does not repeat itself for ever."""
 
 
@@ -53,8 +53,9 @@ class CaseSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         }
 
 
-def forced(cases: CaseSet) -> CaseSet:
-    """Every request that offers tools, asked for a call twice: of any, and of the last one."""
+def forced(cases: CaseSet, seed: int) -> CaseSet:
+    """Every request that offers tools, asked for a call twice: of any, and of the last one; what
+    is by chance begins with the seed."""
     calls: list[Case] = []
     for case in (case for case in (*cases.calls, *cases.texts) if case.offer):
         last = case.offer[-1]
@@ -62,7 +63,7 @@ def forced(cases: CaseSet) -> CaseSet:
         wanted: tuple[tuple[str, tuple[str, ...], object], ...]
         wanted = (("any tool", case.offer, "required"), (f"{last} named", (last,), named))
         for how, names, choice in wanted:
-            send = {"tool_choice": choice, "parallel_tool_calls": False, **CHANCE}
+            send = {"tool_choice": choice, "parallel_tool_calls": False, **CHANCE, "seed": seed}
             title = f"{case.title}: {how}"
             calls.append(Case(title, case.ask, case.offer, case.streamed, send, forced=names))
     return CaseSet(cases.tools, tuple(calls), ())

@@ -45,6 +45,9 @@ def tools(
             " name: right is one call that fits, whatever it says.",
         ),
     ] = False,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Of the random numbers with which `--forced` asks.")
+    ] = 1,
     at_least: Annotated[
         int | None,
         typer.Option(
@@ -80,7 +83,7 @@ def tools(
         against_command,
     )
     target("--json", json)
-    cases = chosen(forced(load()) if forced_ else load(), request or ())
+    cases = chosen(forced(load(), seed) if forced_ else load(), request or ())
     with ending():
         report = asyncio.run(survey(sites, cases, tell))
         show(Console(), report)  # first: a disk that is full by now does not cost what was found

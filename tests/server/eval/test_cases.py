@@ -22,10 +22,11 @@ def test_it_is_as_large_as_the_report_says() -> None:
 
 
 def test_whoever_offers_tools_can_be_forced_to_a_call() -> None:
-    cases = forced(CASES)
+    cases = forced(CASES, 3)
     assert not cases.texts
     assert len(cases.calls) >= 50
     for case in cases.calls:
+        assert cases.request(case)["seed"] == 3
         choice = cases.request(case)["tool_choice"]
         named = choice["function"]["name"] if isinstance(choice, dict) else None
         assert case.forced == ((named,) if named else case.offer)
