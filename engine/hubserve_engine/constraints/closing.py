@@ -4,6 +4,7 @@ Models write texts without end, small ones often. What the grammar still needs t
 them: the quote and the brackets that are open, and the least of what is missing.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,6 +23,9 @@ MOST = 256
 """Tokens that it may take to close an answer."""
 SPARE_SHARE = 16
 """Of so many tokens one may be kept at most for what would have to be closed, too."""
+_MOST_SECONDS = 0.5
+"""To look for a way. Streams wait meanwhile, and it is looked for again and again: 256 steps into a
+hostile schema could take minutes. Into others they take 4 to 20 ms."""
 _QUOTE = '"'
 _BRACKETS = ("}", "]")
 _LEAST = (_QUOTE, "1")
@@ -63,18 +67,21 @@ class Closer:
         self._least = rows(*_LEAST)
         self.open = vocabulary.open
 
-    def way(self, matcher: Matcher) -> Way | None:
-        """None if no short one is found. The matcher is left somewhere on it."""
+    def way(self, matcher: Matcher, until: float) -> Way | None:
+        """None if no short one is found, or not `until` then. The matcher is left somewhere on
+        it."""
         found: list[int] = []
         step: list[int] = []
         tried = 0
         place: Place | None = None
-        while len(found) <= MOST:
+        while len(found) <= MOST and time.monotonic() < until:
             allowed = int.from_bytes(matcher.mask(), "little")
             if matcher.error is not None:
                 return None
             if matcher.stopped or allowed & self._ends:
                 return Way(found, place or "forced")
+            if not allowed:
+                return None
             forced = matcher.forced()
             if not forced:
                 in_text = self._in_text(matcher)
@@ -120,10 +127,12 @@ class Closing:
         """The token was written, which the matcher knows."""
         self._room -= 1
         self._in_text = False
-        if self.coming:
-            assert self.coming[0] == token
+        if self.coming[:1] == [token]:
             del self.coming[0]
-        elif 0 < self._room <= self._look_at:
+            return
+        if self.coming:  # what was forced before, or ends thinking, goes first
+            self.begun, self.coming = False, []
+        if 0 < self._room <= self._look_at:
             self._look(matcher)
 
     def narrowed(self, mask: bytes) -> bytes:
@@ -134,7 +143,11 @@ class Closing:
         return (bits & ~self._closer.open or bits).to_bytes(len(mask), "little")
 
     def _look(self, matcher: Matcher) -> None:
-        way = self._closer.way(matcher.copy())
+        until = time.monotonic() + _MOST_SECONDS
+        way = self._closer.way(matcher.copy(), until)
+        if time.monotonic() >= until:
+            self._look_at = 0  # never again
+            return
         needed = len(way.tokens) if way else 0
         if way and needed <= self._room <= needed + max(_SPARE.values()):
             self._in_text = way.place == "text"

@@ -123,3 +123,35 @@ def test_a_call_that_may_come_and_a_grammar_of_the_clients_are_cut_off() -> None
     ):
         _, ended = wander(held, random.Random(3), most=ROOM, likes=babbling)
         assert not ended and not held.closed
+
+
+def test_what_is_written_in_spite_of_a_way_to_the_end_breaks_nothing() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    asked = Request(Chat((Message("user", "hi"),)), constraint=Constraint("json_schema", schema))
+    held = guide(asked, 40)
+    for token in b'{"a": "b':
+        held.accept(token)
+    while not held.closed:
+        held.accept(ord("c"))
+    held.accept(ord("d"))
+    assert not held.closed and held.error is None
+
+
+def test_a_way_that_takes_too_long_to_find_is_looked_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The steps of all streams wait for it."""
+    looks = 0
+    find = closing.Closer.way
+
+    def counted(self: closing.Closer, *arguments: Any) -> closing.Way | None:
+        nonlocal looks
+        looks += 1
+        return find(self, *arguments)
+
+    monkeypatch.setattr(closing, "_MOST_SECONDS", 0)
+    monkeypatch.setattr(closing.Closer, "way", counted)
+    held = required("hermes")
+    _, ended = wander(held, random.Random(1), most=ROOM, likes=babbling)
+    assert not ended and not held.closed and held.error is None
+    assert looks == 1
