@@ -36,17 +36,19 @@ class Ask:
 
 @dataclass(slots=True)
 class Found:
-    """Answers that fit, that were cut off, that do not fit; schemas that were refused."""
+    """Answers that fit, of them those that were closed at their limit apart; that were cut off,
+    that do not fit; schemas that were refused."""
 
     fitting: int = 0
+    closed: int = 0
     cut: int = 0
     wrong: int = 0
     refused: int = 0
 
     def __str__(self) -> str:
         return (
-            f"{self.fitting} answers fit, {self.wrong} do not, {self.cut} were cut off;"
-            f" {self.refused} schemas were refused."
+            f"{self.fitting} answers fit, {self.wrong} do not; {self.closed} fit and were closed at"
+            f" their limit, {self.cut} were cut off; {self.refused} schemas were refused."
         )
 
 
@@ -106,10 +108,13 @@ async def _judged(client: Client, case: Case, ask: Ask, number: int, found: Foun
         found.refused += 1
         return f"refused: {error}"
     text = choice.message.content or ""
+    problem = misfit(case.schema, text)
     if choice.finish_reason == "length":
-        found.cut += 1
-        return f"cut off: {text[:60]!r} ... {text[-60:]!r}"
-    if problem := misfit(case.schema, text):
+        found.cut += problem is not None
+        found.closed += problem is None
+        what = "closed" if problem is None else "cut off"
+        return f"{what}: {text[:60]!r} ... {text[-60:]!r}"
+    if problem:
         found.wrong += 1
         return f"WRONG: {problem}: {text!r}"
     found.fitting += 1
