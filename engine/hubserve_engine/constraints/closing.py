@@ -154,8 +154,10 @@ class Closing:
             spare = min(_SPARE.get(way.place, 0), self._most_spare)
             if way.place != "forced" and self._room <= needed + spare:
                 self.begun, self.coming = True, way.tokens
-        near = needed + max(_SPARE.values())
-        self._look_at = min(self._room - 1, max(near, self._room * 3 // 4))
+        self._look_at = self._room * 3 // 4
+        if way and needed <= self._room:  # where there is none, to look often is in vain
+            near = needed + max(_SPARE.values())
+            self._look_at = min(self._room - 1, max(near, self._look_at))
 
 
 def _lowest(allowed: int) -> int:
