@@ -17,6 +17,8 @@ from hubserve_engine.errors import InvalidRequest
 _KEPT = 16
 _TOO_LARGE = ("symbols.len()", "grammar) too big", "max is", "too many expressions")
 """In llguidance's words for grammars that are larger than its own limits."""
+_TOO_MUCH = ("fuel exhausted", "too many expressions", "too many states", "Too many items")
+"""The same for what is forced, or repeated, for longer than they go."""
 
 
 class Compiler:
@@ -66,7 +68,9 @@ def refusal(error: str, *, param: str) -> InvalidRequest:
         reason = "nothing can come of it, as where a '$ref' or a rule leads to itself alone"
     if param == "tools" and any(words in reason for words in _TOO_LARGE):
         return too_many_tools()
-    reason = reason.partition("<backtrace>")[0].strip()
+    reason = reason.partition("<backtrace>")[0].removesuffix("<non-verbose/>").strip()
+    if any(words in reason for words in _TOO_MUCH):
+        reason += "; something in it may be repeated far too often, as in 'a{1000000}'"
     return InvalidRequest(f"{param!r} makes no grammar: {reason}", param=param)
 
 

@@ -116,6 +116,8 @@ def test_each_kind_lets_come_what_it_says(kind: Any, value: Any, right: str, wro
         ("regex", "[", "regex"),
         ("regex", "(" * 1000 + "a" + ")" * 1000, "too large"),
         ("regex", "", "empty"),
+        ("regex", "a{1000000}", "repeated far too often"),
+        ("lark", 'start: "a"{1000000}', "repeated far too often"),
         ("gbnf", 'root ::= "a', "GBNF"),
         ("gbnf", "root ::= colour", "no rule 'colour'"),
         ("gbnf", 'colour ::= "a"', "'root'"),
