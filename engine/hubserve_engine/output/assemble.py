@@ -43,8 +43,10 @@ async def with_calls(
         async for event in events:
             match event:
                 case Delta(channel="content") if offer:
-                    choice = choices.setdefault(event.index, _Choice(event.index, format, offer))
-                    for told in choice.feed(event):
+                    if event.index not in choices:
+                        required = use.choice == "required"
+                        choices[event.index] = _Choice(event.index, format, offer, required)
+                    for told in choices[event.index].feed(event):
                         yield told
                 case Finished() if event.index in choices:
                     for told in choices.pop(event.index).finish(event):
@@ -56,9 +58,10 @@ async def with_calls(
 class _Choice:
     """The calls of one choice, and the probabilities of its text, which wait for their tokens."""
 
-    def __init__(self, index: int, format: ToolFormat, offer: Offer) -> None:
+    def __init__(self, index: int, format: ToolFormat, offer: Offer, calls_alone: bool) -> None:
         self._index = index
         self._offer = offer
+        self._calls_alone = calls_alone
         self._scanner = Scanner(format, offer)
         self._logprobs: list[TokenLogprob] = []
         self._call = -1
@@ -71,11 +74,16 @@ class _Choice:
 
     def finish(self, finished: Finished) -> list[Event]:
         stopped = (finished.reason == "stop" and finished.stop is None) or finished.closed
-        told = [self._event(piece) for piece in self._scanner.finish(stopped=stopped)]
+        pieces, cut = self._scanner.finish(stopped=stopped), self._scanner.cut
+        if self._calls_alone and self._scanner.calls:
+            # Nothing but calls was to come. The beginning of a second one says nothing.
+            pieces = [piece for piece in pieces if isinstance(piece, Call)]
+            cut = "" if cut is not None else None
+        told = [self._event(piece) for piece in pieces]
         if self._logprobs and self._call < 0:
             told.append(Delta(self._index, "content", "", tuple(self._logprobs)))
-        if self._scanner.cut is not None:
-            finished = replace(finished, cut=self._scanner.cut)
+        if cut is not None:
+            finished = replace(finished, cut=cut)
         elif self._scanner.calls and finished.reason == "stop":
             finished = replace(finished, reason="tool_calls")
         return [*told, finished]

@@ -80,6 +80,16 @@ def test_a_cut_call_is_told_with_the_end() -> None:
     assert (finished.reason, finished.cut) == ("length", CALL[:-20])
 
 
+@pytest.mark.parametrize("size", range(1, len(CALL)))
+def test_behind_a_required_call_half_a_call_is_not_told(size: int) -> None:
+    told = assembled(answer(CALL, "\n" + CALL[:size], reason="length"), ToolUse("required"))
+    assert not any(isinstance(event, Delta) for event in told)
+    finished = told[-1]
+    assert isinstance(finished, Finished) and finished.reason == "length" and not finished.cut
+    calls = [event for event in told if isinstance(event, ToolCallDelta) and event.id]
+    assert len(calls) - (finished.cut is not None) in (1, 2)
+
+
 def test_the_log_says_where_a_finished_call_does_not_fit(caplog: pytest.LogCaptureFixture) -> None:
     schema = {"properties": {"at": {"not": {"const": 1}}}}
     tools = [{"type": "function", "function": {"name": "look", "parameters": schema}}]
