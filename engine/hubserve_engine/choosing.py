@@ -70,3 +70,9 @@ def only(token: int, vocabulary: int) -> bytes:
     bits = bytearray((vocabulary + 31) // 32 * 4)
     bits[token // 8] = 1 << token % 8
     return bytes(bits)
+
+
+def without(mask: bytes, barred: int) -> bytes:
+    """A mask but for the tokens whose bits are `barred`; as it is where there are no others."""
+    bits = int.from_bytes(mask, "little")
+    return (bits & ~barred or bits).to_bytes(len(mask), "little")

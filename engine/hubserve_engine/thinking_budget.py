@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from hubserve_engine.channels import ChannelSplitter
-from hubserve_engine.choosing import Guide, only
+from hubserve_engine.choosing import Guide, only, without
 from hubserve_engine.detokenize import Detokenizer
 from hubserve_engine.profiles import Profile
 
@@ -89,7 +89,12 @@ class ThinkingBudget:
         if self._coming:
             return only(self._coming[0], self._vocabulary)
         mask = self._then.mask() if self._then else None
-        return mask if self._barred is None else _without(self._barred, mask, self._vocabulary)
+        if self._barred is None:
+            return mask
+        if mask is None:
+            size = (self._vocabulary + 31) // 32 * 4
+            mask = ((1 << self._vocabulary) - 1).to_bytes(size, "little")
+        return without(mask, 1 << self._barred)
 
     def accept(self, token: int) -> None:
         if token in self._ends and self._thinking and not self._coming:
@@ -145,12 +150,3 @@ class ThinkingBudget:
         self._coming = list(self._closing.again if self._closed else self._closing.first)
         self._closed = True
         self._barred = self._closing.opening
-
-
-def _without(token: int, mask: bytes | None, vocabulary: int) -> bytes | None:
-    """The same mask but for one token; as it is where there is no other."""
-    if mask is None:
-        mask = ((1 << vocabulary) - 1).to_bytes((vocabulary + 31) // 32 * 4, "little")
-    bits = bytearray(mask)
-    bits[token // 8] &= ~(1 << token % 8)
-    return bytes(bits) if any(bits) else mask

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hubserve_engine.choosing import without
 from hubserve_engine.constraints.library import Matcher
 from hubserve_engine.constraints.vocabulary import Vocabulary
 from hubserve_engine.tool_formats.layout import (
@@ -137,10 +138,7 @@ class Closing:
 
     def narrowed(self, mask: bytes) -> bytes:
         """A mask without tokens that leave more to be closed, within a text where room is short."""
-        if not self._in_text:
-            return mask
-        bits = int.from_bytes(mask, "little")
-        return (bits & ~self._closer.open or bits).to_bytes(len(mask), "little")
+        return without(mask, self._closer.open) if self._in_text else mask
 
     def _look(self, matcher: Matcher) -> None:
         until = time.monotonic() + _MOST_SECONDS

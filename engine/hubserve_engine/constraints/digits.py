@@ -6,6 +6,8 @@ long as they are let, and the call that it stands in is cut off.
 
 from collections.abc import Iterable
 
+from hubserve_engine.choosing import without
+
 MOST = 100
 """Digits in a row. A double has 17 that count; an integer of 256 bits has 78."""
 _QUOTE = b'"'
@@ -36,8 +38,6 @@ class Digits:
 
         In a string the quote may come that ends it, or nothing but a digit.
         """
-        bits = int.from_bytes(mask, "little")
-        others = bits & ~self._bits
-        if not others or not self._quote or bits & self._quote:
+        if not self._quote or int.from_bytes(mask, "little") & self._quote:
             return mask
-        return others.to_bytes(len(mask), "little")
+        return without(mask, self._bits)
