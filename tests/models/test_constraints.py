@@ -86,7 +86,9 @@ def test_a_call_that_does_not_end_is_whole_at_the_limit(client: httpx.Client) ->
         "Write down ten facts about Rome, each a long sentence.",
         tools=[{"type": "function", "function": {"name": "note", "parameters": parameters}}],
         tool_choice="required",
+        parallel_tool_calls=False,
         max_tokens=60,
+        temperature=0,
     )
     assert told["finish_reason"] == "length", told
     (call,) = told["message"]["tool_calls"]
